@@ -1,0 +1,84 @@
+"""The access bound: `piRetrospect.allowedProjects` as a predicate on a session's cwd.
+
+Goal: one place that says what the list means, so that every surface asks the same question.
+
+Rules:
+
+- A bound that cannot be read is never read as no bound: whatever is neither absent nor a valid
+  list is a `PolicyError`. An empty list is a decision and admits nothing.
+- Names are base names of working directories. A project belongs to a name when it equals it or
+  continues it with "-". Matching is lexical and case-sensitive; no parent folder is consulted,
+  nothing is resolved against the disk, and "/" alone separates.
+- The exact item "*" lifts the bound before any other item is looked at; "*" in any other item is
+  an ordinary character.
+
+It does not know which session owns a file, and it is no sandbox: whoever can pass settings can
+widen the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sessionindex.errors import PolicyError
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a call may see. `allowed`: None = every project; else the allowed base names."""
+
+    allowed: tuple[str, ...] | None
+
+    def admits(self, cwd: str) -> bool:
+        """Say whether a session of this working directory may be seen."""
+        return self.allowed is None or belongs(cwd, self.allowed)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether anything could be refused at all."""
+        return self.allowed is not None
+
+
+def project_name(cwd: str) -> str:
+    """Return the last segment of a working directory; "" for "/" and for ""."""
+    return cwd.rstrip("/").rpartition("/")[2]
+
+
+def belongs(cwd: str, names: Iterable[str]) -> bool:
+    """Say whether the project of `cwd` is one of `names` or a "-" sibling of one."""
+    project = project_name(cwd)
+    if not project:
+        return False
+    return any(project == name or project.startswith(name + "-") for name in names)
+
+
+def policy(settings: object) -> Policy:
+    """Read the bound out of the effective settings; `PolicyError` where that is impossible."""
+    if not isinstance(settings, Mapping):
+        raise PolicyError
+    if "piRetrospect" not in settings:
+        return Policy(None)
+    namespace = settings["piRetrospect"]
+    if not isinstance(namespace, Mapping):
+        raise PolicyError
+    if "allowedProjects" not in namespace:
+        return Policy(None)
+    names = namespace["allowedProjects"]
+    if not isinstance(names, list):
+        # A null is a value that is no list, not an absent key: the bound fails closed.
+        raise PolicyError
+    if "*" in names:
+        return Policy(None)
+    if not all(_is_name(name) for name in names):
+        raise PolicyError
+    return Policy(tuple(names))
+
+
+def _is_name(name: object) -> bool:
+    return (
+        isinstance(name, str)
+        and name not in ("", ".", "..")
+        and "/" not in name
+        and "\\" not in name
+    )

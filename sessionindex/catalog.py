@@ -1,0 +1,92 @@
+"""The root as it is now: every session, and how much of the index still holds for it.
+
+One walk of the tree and one stat a file; no file is opened that the index covers and whose
+identity proves it unchanged. A header comes from the index where the file is covered, else from
+the file. Where only the bytes can tell (`unsure`), the checksum of the indexed prefix decides.
+
+The catalog never writes and never waits. With no records (no index, or `brute`) every file is
+`new`: the same walk, the same sessions, the same warnings, from the files alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sessionindex import layout
+from sessionindex.access import Policy
+from sessionindex.coverage import Cursor, Identity, Verdict, judge, settle
+from sessionindex.files import Changed, checksum, edges, open_listed
+from sessionindex.index.schema import Record
+from sessionindex.layout import Found
+from sessionindex.model import PathWarning, Session
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A session file now; `record` is there where the index still holds for a prefix of it."""
+
+    found: Found
+    verdict: Verdict
+    record: Record | None
+
+    @property
+    def path(self) -> str:
+        return self.found.path
+
+    @property
+    def uncovered(self) -> int:
+        """Bytes that the index says nothing of."""
+        return self.found.identity.size - (self.record.cursor.offset if self.record else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Files by path; `readable` is false where the root could not be listed."""
+
+    files: tuple[File, ...]
+    warnings: tuple[PathWarning, ...]
+    readable: bool
+
+
+def take(root: str, *, flat: bool, policy: Policy, records: Mapping[str, Record]) -> Catalog:
+    """The catalog of a root at this moment."""
+    verdicts: dict[str, Verdict] = {}
+
+    def header_of(path: str, listed: Identity) -> Session | str:
+        record = records.get(path)
+        verdict = verdicts[path] = verdict_of(path, listed, record.cursor if record else None)
+        if record and verdict in ("fresh", "behind"):
+            return record.session
+        return layout.read_header(path, listed)
+
+    tree = layout.discover(root, flat=flat, policy=policy, header_of=header_of)
+    files = []
+    for found in tree.sessions:
+        verdict = verdicts[found.path]
+        held = records[found.path] if verdict in ("fresh", "behind") else None
+        files.append(File(found, verdict, held))
+    return Catalog(tuple(files), tree.warnings, tree.readable)
+
+
+def verdict_of(path: str, listed: Identity, cursor: Cursor | None) -> Verdict:
+    """The verdict on one listed file, its bytes asked where stat cannot tell."""
+    verdict = judge(listed, cursor)
+    if verdict != "unsure" or cursor is None:
+        return verdict
+    try:
+        descriptor, now = open_listed(path, listed)
+    except (Changed, OSError):
+        return "stale"
+    try:
+        if now.size < cursor.offset or edges(descriptor, cursor.offset) != (
+            cursor.head,
+            cursor.tail,
+        ):
+            return "stale"
+        return settle(listed, cursor, checksum(descriptor, cursor.offset))
+    except OSError:
+        return "stale"
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,177 @@
+"""The disk, as this project touches it: opening, reading in place, private folders, replacing.
+
+Rules:
+
+- A session file is opened for reading only, without following a link, without blocking (a FIFO
+  must not hang anybody), checked to be a regular file and the very one that was listed.
+- Reads are `pread` at given offsets: a mapped file that shrinks would kill the process.
+- What we write ourselves is private whatever the umask: folders 0700, files 0600; a small file is
+  replaced as a whole (written beside, fsynced, renamed, folder fsynced).
+- The system's errors become the contract's texts here: `NAME: what the system says`.
+
+`Changed` says that a file is no longer the one that was listed; who asked lists again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from typing import Final
+
+from sessionindex.coverage import EDGE, Identity, digest
+
+BLOCK: Final = 4 << 20
+"""Bytes read at a time where a file is read in order."""
+
+
+class Changed(Exception):
+    """The file at a path is not the one that was listed there (or is gone)."""
+
+
+def spoken(error: OSError) -> str:
+    """The system's reason in the contract's form, without paths: `EACCES: Permission denied`."""
+    name = errno.errorcode.get(error.errno or 0, "EIO")
+    return f"{name}: {os.strerror(error.errno or errno.EIO)}"
+
+
+def identity(found: os.stat_result) -> Identity:
+    return Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def open_listed(path: str, listed: Identity) -> tuple[int, Identity]:
+    """A descriptor of the file that was listed under this path, and its identity now.
+
+    Raises Changed where another file, or none, is there; OSError where it cannot be opened.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+            raise Changed(path) from error
+        raise
+    now = os.fstat(descriptor)
+    same = (now.st_dev, now.st_ino) == (listed.device, listed.inode)
+    if not same or not stat.S_ISREG(now.st_mode):
+        os.close(descriptor)
+        raise Changed(path)
+    return descriptor, identity(now)
+
+
+def read_at(descriptor: int, offset: int, length: int) -> bytes:
+    """Up to `length` bytes at `offset`; fewer only at the end of the file."""
+    data = os.pread(descriptor, length, offset)
+    if len(data) in (0, length):
+        return data
+    parts = [data]
+    got = len(data)
+    while got < length and (data := os.pread(descriptor, length - got, offset + got)):
+        parts.append(data)
+        got += len(data)
+    return b"".join(parts)
+
+
+def read_from(descriptor: int, offset: int, end: int | None = None) -> Iterator[bytes]:
+    """The bytes from `offset` to `end` (or the end of the file), a block at a time."""
+    while end is None or offset < end:
+        size = BLOCK if end is None else min(BLOCK, end - offset)
+        data = os.pread(descriptor, size, offset)
+        if not data:
+            return
+        offset += len(data)
+        yield data
+
+
+def whole_lines(
+    descriptor: int, offset: int, limit: int | None = None
+) -> Iterator[tuple[int, bytes, bool]]:
+    """(offset, bytes, complete): blocks of whole lines from `offset`, then a torn last line.
+
+    Reads up to `limit`, or to the end of the file. Memory is one block, or the longest line where
+    that is longer.
+    """
+    carry: list[bytes] = []
+    start = offset
+    for data in read_from(descriptor, offset, limit):
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            carry.append(data)
+            continue
+        block = b"".join((*carry, data[:cut])) if carry else data[:cut]
+        yield start, block, True
+        start += len(block)
+        carry = [data[cut:]] if cut < len(data) else []
+    if carry:
+        yield start, b"".join(carry), False
+
+
+def checksum(descriptor: int, end: int) -> int:
+    """crc32 of the first `end` bytes; of fewer where the file is shorter."""
+    value = 0
+    for data in read_from(descriptor, 0, end):
+        value = digest(data, value)
+    return value
+
+
+def edges(descriptor: int, end: int) -> tuple[int, int]:
+    """Digests of the first and of the last 4 KiB of the first `end` bytes."""
+    head = digest(read_at(descriptor, 0, min(EDGE, end)))
+    start = max(0, end - EDGE)
+    return head, digest(read_at(descriptor, start, end - start))
+
+
+# --- what we write ourselves ---------------------------------------------------------------------
+
+
+def make_private_folder(path: str) -> None:
+    """Make the folder and its missing parents, 0700; an existing one of ours is narrowed to it."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        parent = os.path.dirname(path)
+        if parent == path:
+            break
+        path = parent
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            continue
+        os.chmod(folder, 0o700)
+
+
+def narrow(folder: str) -> None:
+    """Take everybody else's rights from a folder of ours and from the files directly in it."""
+    os.chmod(folder, 0o700)
+    with os.scandir(folder) as found:
+        for item in found:
+            try:
+                if item.is_file(follow_symlinks=False) and item.stat().st_mode & 0o077:
+                    os.chmod(item.path, 0o600)
+            except FileNotFoundError:
+                continue  # a merge has just taken it away
+
+
+def replace(path: str, data: bytes) -> None:
+    """Put a small private file in place of `path`, whole or not at all, and durably."""
+    beside = f"{path}.{os.getpid()}.new"
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, 0o600)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    except OSError:
+        os.unlink(beside)
+        raise
+    finally:
+        os.close(descriptor)
+    os.replace(beside, path)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,46 @@
+"""Case, and the grams a needle must have: what makes the index unable to miss.
+
+Matching without case is `str.lower()` of each side on its own, then substring, as in the
+contracts (no casefold: ß is not SS). `lower` has one context rule: a sigma at the end of a word
+becomes ς. The *gram key* of a text is therefore `lower()` with ς made σ, and with lone surrogates
+(which tantivy cannot take) made U+FFFD. Both maps work character by character, so
+
+    needle.lower() in text.lower()   or   needle in text
+        implies   key(needle) in key(text)   implies   grams(needle) <= grams(text)
+
+and a conjunction of grams is a superset of the answer; false candidates die in verification.
+Grams are three code points. The gram text of an entry ends in two NULs, so that each character,
+the last too, begins a gram: a needle of one or two characters is a prefix of one.
+
+The Unicode version of `lower()` is part of the index's format (`index/schema`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+GRAM: Final = 3
+PAD: Final = "\0\0"
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def key(text: str) -> str:
+    """The gram key of a text."""
+    low = text.lower()
+    if not low.isascii():
+        low = low.replace("ς", "σ")
+        if _SURROGATE.search(low):
+            low = _SURROGATE.sub("\ufffd", low)
+    return low
+
+
+def grams(needle: str) -> tuple[str, ...]:
+    """The distinct grams of a needle of three characters or more, in the order of the needle."""
+    low = key(needle)
+    return tuple(dict.fromkeys(low[i : i + GRAM] for i in range(len(low) - GRAM + 1)))
+
+
+def folded(text: str, case_sensitive: bool) -> str:
+    """What is compared: the text itself, or its lower case."""
+    return text if case_sensitive else text.lower()

@@ -1,0 +1,65 @@
+"""A session file's first line -> Session, or the contract's reason why it is none.
+
+The rules are those of listing: an object of type `session` with a non-empty `id` and `cwd`, a
+readable `timestamp`, and a `parentSession` that is a string where there is one. Unknown fields and
+the version do not matter here. The line may be as long as Pi itself reads (1 MiB), byte order mark
+and CR included; a longer one is refused before it is parsed.
+
+A file that begins with a session header need not be a session (event streams do too): whether its
+lines are entries is for `entry` to say.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sessionindex import jsonline, timestamps
+from sessionindex.model import Session
+from sessionindex.timestamps import spelled
+
+MAX_BYTES: Final = 1 << 20
+"""The longest first line that counts, its LF apart."""
+
+TOO_LONG: Final = f"first line is longer than {MAX_BYTES} bytes"
+
+
+def parse(data: bytes) -> Session | str:
+    """The session of a first line (bytes without LF), or the reason why it is none."""
+    if len(data) > MAX_BYTES:
+        return TOO_LONG
+    try:
+        value = jsonline.value(data, first=True)
+    except jsonline.Unreadable as error:
+        return _reason(error.reason)
+    return _session(value)
+
+
+def _reason(reason: str) -> str:
+    return "first line is empty" if reason == "line is blank" else f"first {reason}"
+
+
+def _session(value: Any) -> Session | str:
+    if not isinstance(value, dict):
+        return "first line is not a JSON object"
+    if value.get("type") != "session":
+        kind = spelled(value["type"]) if "type" in value else "undefined"
+        return f"first line is not a session header (type: {kind})"
+    for name in ("id", "cwd"):
+        if not (isinstance(value.get(name), str) and value[name]):
+            return f"session header has no {name}"
+    stamp = value.get("timestamp")
+    instant = timestamps.instant_ms(stamp) if isinstance(stamp, str) else None
+    if not isinstance(stamp, str) or instant is None:
+        return "session header has no readable timestamp"
+    parent = value.get("parentSession", "")
+    if not isinstance(parent, str):
+        return "session header parentSession is not a string"
+    return Session(value["id"], value["cwd"], stamp, instant, parent or None, _version(value))
+
+
+def _version(value: dict[str, Any]) -> int:
+    """The header's version: 1 where it has none, 0 where it is no positive integer."""
+    version = value.get("version", 1)
+    if isinstance(version, bool) or not isinstance(version, int | float):
+        return 0
+    return int(version) if version >= 1 and version == int(version) else 0

@@ -1,0 +1,228 @@
+"""What the index can say: records of files, and candidates for a question. Never text.
+
+A `Reader` holds one searcher: it answers from one commit, exactly, however much is written or
+merged meanwhile. Candidates are a superset of the answer: lines whose grams do not rule them out,
+with their places, for whoever verifies them.
+
+Gram queries: every gram of a term must be there (rarest first costs nothing here: tantivy orders
+them), or the flag of texts too long for grams. A term of one or two characters is the union of the
+grams that begin with it. Where that union is large, or where no term narrows, the plan is *wide*:
+every entry is a candidate, and a caller who needs all of them had better scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import tantivy
+from tantivy import Occur, Query
+
+from sessionindex.fold import GRAM, grams, key
+from sessionindex.index import schema
+from sessionindex.index.schema import Record
+from sessionindex.index.store import translated
+from sessionindex.model import Kind
+
+Order = Literal["newest", "oldest"]
+
+_PREFIX_TERMS: Final = 4096
+_FIRST_PAGE: Final = 200
+_LARGEST_PAGE: Final = 20_000
+_COLUMNS: Final = ("session", "line_no", "offset", "length")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What candidates are wanted; terms in their own case, instants half-open in milliseconds.
+
+    `every` wants all terms in an entry, else any. `sessions` are file keys, None for all.
+    """
+
+    terms: tuple[str, ...]
+    every: bool
+    kinds: tuple[Kind, ...]
+    types: tuple[str, ...] | None = None
+    roles: tuple[str, ...] | None = None
+    start_ms: int | None = None
+    end_ms: int | None = None
+    sessions: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Places of lines, column by column; `instants` only where an order was asked for."""
+
+    sessions: list[int]
+    line_nos: list[int]
+    offsets: list[int]
+    lengths: list[int]
+    instants: list[int]
+
+
+class Reader:
+    """One commit of an index."""
+
+    def __init__(self, index: tantivy.Index) -> None:
+        self._schema = index.schema
+        self._records: dict[str, Record] | None = None
+        with translated("read"):
+            index.reload()
+            self._searcher = index.searcher()
+
+    def records(self) -> dict[str, Record]:
+        """The record of every file, by path; read once."""
+        if self._records is None:
+            self._records = self._read_records()
+        return self._records
+
+    def _read_records(self) -> dict[str, Record]:
+        found: dict[str, Record] = {}
+        with translated("read records"):
+            total = self._searcher.num_docs
+            if not total:
+                return found
+            query = Query.const_score_query(
+                Query.range_query(self._schema, "file", tantivy.FieldType.Unsigned, 0, 2**63), 1.0
+            )
+            for _, address in self._searcher.search(query, limit=total, count=False).hits:
+                facts = self._searcher.doc(address).get_first("facts")
+                record = schema.record(bytes(facts or b""))
+                found[record.path] = record
+        return found
+
+    def count(self) -> int:
+        """How many entries the index holds."""
+        with translated("count"):
+            found: Any = self._searcher.search(_every_entry(), limit=1, count=True)
+            return int(found.count or 0)
+
+    def is_wide(self, plan: Plan) -> bool:
+        """Whether the terms of a plan narrow nothing worth the name."""
+        return self._grams(plan) is None
+
+    def has_floating(self) -> bool:
+        """Whether any entry has a timestamp without a zone, which no column can order."""
+        with translated("count"):
+            return self._searcher.doc_freq("flags", schema.FLOATING) > 0
+
+    def candidates(
+        self, plan: Plan, order: Order | None = None, *, floating: bool | None = None
+    ) -> Iterator[Candidates]:
+        """Pages of candidates, in the order of their instants where one is asked for.
+
+        `floating` True or False keeps only entries without, or with, a zone. Without an order
+        everything comes as one page.
+        """
+        query = self._query(plan, floating)
+        total = self._searcher.num_docs
+        if not total:
+            return
+        offset, size = 0, _FIRST_PAGE if order else total
+        direction = tantivy.Order.Asc if order == "oldest" else tantivy.Order.Desc
+        while offset < total:
+            with translated("search"):
+                found: Any = self._searcher.search(
+                    query,
+                    limit=size,
+                    offset=offset,
+                    count=False,
+                    order_by_field="instant" if order else None,
+                    order=direction,
+                )
+                hits = found.hits
+                if not hits:
+                    return
+                addresses = [address for _, address in hits]
+                columns: list[Any] = [
+                    self._searcher.fast_field_values(name, addresses) for name in _COLUMNS
+                ]
+            instants = [value - schema.SHIFT for value, _ in hits] if order else []
+            yield Candidates(columns[0], columns[1], columns[2], columns[3], instants)
+            if len(hits) < size:
+                return
+            offset += size
+            size = min(size * 5, _LARGEST_PAGE)
+
+    def sessions_of(self, plan: Plan) -> set[int]:
+        """The keys of the files that hold candidates."""
+        return {key for page in self.candidates(plan) for key in page.sessions}
+
+    # --- queries ---------------------------------------------------------------------------------
+
+    def _query(self, plan: Plan, floating: bool | None) -> Query:
+        narrowed = self._grams(plan)
+        musts = [_every_entry() if narrowed is None else narrowed]
+        musts += self._names("type", plan.types) + self._names("role", plan.roles)
+        if plan.sessions is not None:
+            musts.append(Query.term_set_query(self._schema, "session", list(plan.sessions)))
+        if plan.start_ms is not None or plan.end_ms is not None:
+            musts.append(self._window(plan))
+        clauses = [(Occur.Must, must) for must in musts]
+        if floating is not None:
+            flag = self._term("flags", schema.FLOATING)
+            clauses.append((Occur.Must if floating else Occur.MustNot, flag))
+        query = Query.boolean_query(clauses) if len(clauses) > 1 else musts[0]
+        return Query.const_score_query(query, 1.0)
+
+    def _window(self, plan: Plan) -> Query:
+        """The entries inside the bounds, and those that only the host's zone can place."""
+        start = 0 if plan.start_ms is None else max(0, plan.start_ms + schema.SHIFT)
+        end = 2**63 if plan.end_ms is None else max(0, plan.end_ms - 1 + schema.SHIFT)
+        unsigned = tantivy.FieldType.Unsigned
+        within = Query.range_query(self._schema, "instant", unsigned, start, min(end, 2**63))
+        floating = self._term("flags", schema.FLOATING)
+        return Query.boolean_query([(Occur.Should, within), (Occur.Should, floating)])
+
+    def _names(self, field: str, names: Sequence[str] | None) -> list[Query]:
+        if names is None:
+            return []
+        terms = [schema.name_term(name) for name in names]
+        return [Query.term_set_query(self._schema, field, terms)]
+
+    def _term(self, field: str, value: Any) -> Query:
+        return Query.term_query(self._schema, field, value, "basic")
+
+    def _grams(self, plan: Plan) -> Query | None:
+        """The terms of a plan as a query; None where every entry is a candidate."""
+        fields = tuple(dict.fromkeys(schema.FIELD_OF[kind] for kind in plan.kinds))
+        queries: list[Query | None] = []
+        for term in plan.terms:
+            choices = [self._in_field(field, term) for field in fields]
+            if any(choice is None for choice in choices):
+                queries.append(None)
+            else:
+                queries.append(_any([choice for choice in choices if choice is not None]))
+        narrowing = [query for query in queries if query is not None]
+        if plan.every and narrowing:
+            return narrowing[0] if len(narrowing) == 1 else _all(narrowing)
+        return _any(narrowing) if len(narrowing) == len(queries) else None
+
+    def _in_field(self, field: str, term: str) -> Query | None:
+        """The entries whose text in a field may hold the term; None for (almost) all of them."""
+        always = self._term("flags", schema.ALWAYS_OF[field])
+        low = key(term)
+        if len(low) >= GRAM:
+            musts = [self._term(field, gram) for gram in grams(term)]
+            return _any([musts[0] if len(musts) == 1 else _all(musts), always])
+        with translated("look up"):
+            found = self._searcher.terms_with_prefix(field, low, limit=_PREFIX_TERMS + 1)
+        entries = sum(frequency for _, frequency in found)
+        if len(found) > _PREFIX_TERMS or entries > self._searcher.num_docs // 2:
+            return None
+        return _any([self._term(field, gram) for gram, _ in found] + [always])
+
+
+def _every_entry() -> Query:
+    return Query.exists_query("instant")
+
+
+def _any(queries: list[Query]) -> Query:
+    if len(queries) == 1:
+        return queries[0]
+    return Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+def _all(queries: list[Query]) -> Query:
+    return Query.boolean_query([(Occur.Must, query) for query in queries])

@@ -1,0 +1,166 @@
+"""What is in the index: two kinds of document, their fields, and the format's number.
+
+*entry*: where it is (session key, line_no, offset, length), its instant, type and role, and the
+grams of its text. *file*: one for each session file, with everything `Record` says, as one stored
+JSON object. No text of a message is stored; grams alone stand for it.
+
+    session   u64   the file's key (given out by the writer, never reused for another file)
+    file      u64   the same key, on the file document only
+    line_no, offset, length   u64 columns; offset and length in bytes, without the LF
+    instant   u64   column: milliseconds, moved by SHIFT so that none is negative
+    type, role      raw terms, cut to NAME characters (verification tests the whole)
+    flags           raw terms: ALWAYS, ALWAYS_MORE, FLOATING
+    grams           of text, tools and shell;   grams_more: of thinking, details and system
+    facts           stored bytes of the file document
+
+A text longer than MAX_TEXT gets no grams but a flag, and every gram query says "grams or flag":
+exact all the same, and memory stays small. Wrong-typed values fail only at commit and unknown
+fields are ignored by tantivy: documents are built here and nowhere else.
+
+FORMAT changes with this page, with the Unicode version of `lower()`, and with tantivy's version:
+an index of another format is never read, a new one is built beside it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+import orjson
+import tantivy
+
+from sessionindex import entry as entries
+from sessionindex.coverage import Cursor, Identity
+from sessionindex.fold import GRAM, PAD, key
+from sessionindex.model import Entry, Kind, Session
+from sessionindex.timestamps import instant_ms, stored
+
+_TANTIVY: Final = getattr(tantivy, "__version__", "unknown")
+FORMAT: Final = f"1 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
+SHIFT: Final = 8_640_000_000_000_000
+MAX_TEXT: Final = 8_000_000
+NAME: Final = 64
+ALWAYS: Final = "always"
+ALWAYS_MORE: Final = "always_more"
+FLOATING: Final = "floating"
+
+FIELD_OF: Final[dict[Kind, str]] = {
+    "text": "grams",
+    "tools": "grams",
+    "shell": "grams",
+    "thinking": "grams_more",
+    "details": "grams_more",
+    "system": "grams_more",
+}
+ALWAYS_OF: Final = {"grams": ALWAYS, "grams_more": ALWAYS_MORE}
+_KINDS_OF: Final[dict[str, tuple[Kind, ...]]] = {
+    "grams": ("text", "tools", "shell"),
+    "grams_more": ("thinking", "details", "system"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the index knows of one file; `problems` are (line_no, number of the reason)."""
+
+    key: int
+    path: str
+    session: Session
+    name: str | None
+    cursor: Cursor
+    entries: int
+    problems: tuple[tuple[int, int], ...]
+
+
+def build() -> tantivy.Schema:
+    """The schema; `gram_tokenizer` must be registered before anything is added."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("session", stored=False, indexed=True, fast=True)
+    builder.add_unsigned_field("file", stored=False, indexed=True, fast=False)
+    for column in ("line_no", "offset", "length", "instant"):
+        builder.add_unsigned_field(column, stored=False, indexed=False, fast=True)
+    for name in ("type", "role", "flags"):
+        builder.add_text_field(name, stored=False, tokenizer_name="raw", index_option="basic")
+    for name in ALWAYS_OF:
+        builder.add_text_field(name, stored=False, tokenizer_name="gram", index_option="basic")
+    builder.add_bytes_field("facts", stored=True, indexed=False, fast=False)
+    return builder.build()
+
+
+def register_tokenizer(index: tantivy.Index) -> None:
+    """Tell an opened index what a gram is."""
+    ngram = tantivy.Tokenizer.ngram(min_gram=GRAM, max_gram=GRAM, prefix_only=False)
+    index.register_tokenizer("gram", tantivy.TextAnalyzerBuilder(ngram).build())
+
+
+def name_term(name: str) -> str:
+    """The term of a type or a role."""
+    return key(name[:NAME])
+
+
+def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict[str, Any], int]:
+    """The fields of an entry's document, and how many characters of text they hold."""
+    fields: dict[str, Any] = {
+        "session": session,
+        "line_no": entry.line_no,
+        "offset": offset,
+        "length": length,
+        "instant": entry.instant + SHIFT,
+        "type": name_term(entry.type),
+    }
+    flags = []
+    if entry.role is not None:
+        fields["role"] = name_term(entry.role)
+    if entry.floating:
+        flags.append(FLOATING)
+    size = 0
+    for field, kinds in _KINDS_OF.items():
+        texts = [text for kind in kinds if (text := entries.searchable(entry, kind))]
+        length_of_all = sum(map(len, texts))
+        size += length_of_all
+        if length_of_all > MAX_TEXT:
+            flags.append(ALWAYS_OF[field])
+        elif texts:
+            fields[field] = PAD.join(map(key, texts)) + PAD
+    if flags:
+        fields["flags"] = flags
+    return fields, size
+
+
+def file_document(record: Record) -> dict[str, Any]:
+    """The fields of a file's document."""
+    facts = orjson.dumps(
+        [
+            record.key,
+            record.path,
+            list(asdict(record.session).values()),
+            record.name,
+            list(asdict(record.cursor.identity).values()),
+            [getattr(record.cursor, name) for name in _CURSOR],
+            record.entries,
+            record.problems,
+        ]
+    )
+    return {"file": record.key, "facts": facts}
+
+
+_CURSOR: Final = ("proven", "offset", "lines", "checksum", "head", "tail")
+
+
+def record(facts: bytes) -> Record:
+    """The Record that a file document holds; a header without zone is read in the zone of now."""
+    number, path, header, name, identity, cursor, count, problems = orjson.loads(facts)
+    session = Session(*header)
+    moment = stored(session.timestamp) if not session.timestamp.endswith("Z") else None
+    if moment and moment[1]:
+        session = replace(session, timestamp_ms=instant_ms(session.timestamp) or 0)
+    return Record(
+        number,
+        path,
+        session,
+        name,
+        Cursor(Identity(*identity), *cursor),
+        count,
+        tuple((line_no, reason) for line_no, reason in problems),
+    )

@@ -1,0 +1,93 @@
+"""Putting files into the index: entries and the file's cursor move in one commit.
+
+A batch is at most BATCH characters of text, or what comes first of a file's end and that: every
+commit leaves each file either as it was or with a cursor that says exactly which of its lines the
+index holds. A kill between commits loses the batch and nothing else.
+
+The writer adds; it decides nothing (`ingest` does) and reads no session file. It must be closed:
+closing waits for merges, without which every short-lived writer would leave a segment for ever.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Final
+
+from tantivy import Document, Query
+
+from sessionindex import files
+from sessionindex.index import schema
+from sessionindex.index.schema import Record
+from sessionindex.index.store import Generation, translated
+
+BATCH: Final = 32_000_000
+"""Characters of text after which a commit must come: tantivy queues without regard to size."""
+
+_SMALL_HEAP: Final = 15_000_000
+_HEAP: Final = 64_000_000
+
+
+class Writer:
+    """One writing session on a generation; a context manager that commits nothing by itself."""
+
+    def __init__(self, generation: Generation, *, large: bool) -> None:
+        """`large` takes two threads and a big heap, which a small update cannot earn back."""
+        self._generation = generation
+        self._schema = generation.index.schema
+        self._pending = 0
+        with translated("write"):
+            self._writer = generation.index.writer(
+                heap_size=_HEAP if large else _SMALL_HEAP, num_threads=2 if large else 1
+            )
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            with translated("roll back"):
+                self._writer.rollback()
+        with translated("merge"):
+            self._writer.wait_merging_threads()
+        files.narrow(self._generation.folder)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough text waits for a commit."""
+        return self._pending >= BATCH
+
+    def add(self, fields: dict[str, Any], size: int) -> None:
+        """Add an entry's document, made by `schema.document`; `size` counts towards the batch."""
+        with translated("add"):
+            self._writer.add_document(Document.from_dict(fields, self._schema))
+        self._pending += size + 64
+
+    def drop(self, key: int) -> None:
+        """Take away a file: its entries and its record."""
+        self._delete("session", key)
+        self._delete("file", key)
+
+    def put(self, record: Record) -> None:
+        """Replace the record of a file by this one."""
+        self._delete("file", record.key)
+        with translated("add"):
+            fields = schema.file_document(record)
+            self._writer.add_document(Document.from_dict(fields, self._schema))
+
+    def commit(self) -> None:
+        """Make everything so far visible and durable, at once."""
+        with translated("commit"):
+            self._writer.commit()
+        files.narrow(self._generation.folder)
+        self._pending = 0
+
+    def _delete(self, field: str, key: int) -> None:
+        # By query: deleting by term does nothing, silently, on unsigned fields.
+        with translated("delete"):
+            query = Query.term_query(self._schema, field, key, "basic")
+            self._writer.delete_documents_by_query(query)

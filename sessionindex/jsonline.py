@@ -1,0 +1,152 @@
+"""Bytes -> lines with a place, and a line -> its JSON value: one reader for every path.
+
+Lines end at LF and nowhere else; a CR before it is JSON's own blank space; U+2028, U+0085 and a
+lone CR end nothing. The last line may be torn (no LF yet): it is delivered with `complete` false,
+and a caller can start again at its offset when the rest has come.
+
+Values: orjson reads a line where its answer is exact. Python's own reader takes the lines that
+orjson refuses though JavaScript reads them (lone surrogate escapes, invalid UTF-8, which becomes
+U+FFFD) or would round (19 digits or more in a row). Both obey one nesting limit. NaN, Infinity and
+comments are invalid. Integers are exact at any size; a decimal beyond a double is None.
+
+Not here: what the value means (`header`, `entry`), and reading files (`files`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from sessionindex.model import Line
+from sessionindex.text import is_blank
+
+MAX_DEPTH: Final = 1024
+"""Arrays and objects inside each other; deeper is invalid JSON to this project."""
+
+
+class Unreadable(Exception):
+    """A line that is no JSON; `reason` is the contract's text."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def split(block: bytes, line_no: int, offset: int, *, complete: bool = True) -> Iterator[Line]:
+    """The lines of a block of whole lines, the first of them at `offset` of its file.
+
+    A block that is a torn last line comes with `complete` false, and so does its line.
+    """
+    start = 0
+    while start < len(block):
+        end = block.find(b"\n", start)
+        if end < 0:
+            end = len(block)
+        yield Line(line_no, offset + start, block[start:end], complete)
+        line_no += 1
+        start = end + 1
+
+
+def value(data: bytes, *, first: bool = False) -> Any:
+    """The JSON value of a line; `first` strips the byte order mark that line 1 may carry.
+
+    Raises Unreadable with `line is blank` or `line is not valid JSON: …`.
+    """
+    if first and data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+    if not _has_long_number(data):
+        try:
+            return orjson.loads(data)
+        except orjson.JSONDecodeError:
+            pass  # perhaps JavaScript reads it all the same
+    text = data.decode("utf-8", "replace")
+    if is_blank(text):
+        raise Unreadable("line is blank")
+    return _exact(text)
+
+
+_DIGITS: Final = bytes(48 if 48 <= c <= 57 else 32 for c in range(256))
+
+
+def _has_long_number(data: bytes) -> bool:
+    """Whether 19 digits stand in a row (then 6 do in every third byte, which is cheaper to see)."""
+    if len(data) < 19:
+        return False
+    if b"000000" not in data[::3].translate(_DIGITS):
+        return False
+    return b"0" * 19 in data.translate(_DIGITS)
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)
+
+
+def _integer(digits: str) -> int:
+    """An integer of any length (Python's own conversion stops at 4,300 digits)."""
+    if len(digits) <= 4000:
+        return int(digits)
+    sign, digits = (-1, digits[1:]) if digits[0] == "-" else (1, digits)
+    whole = 0
+    for start in range(0, len(digits), 4000):
+        block = digits[start : start + 4000]
+        whole = whole * 10 ** len(block) + int(block)
+    return sign * whole
+
+
+def _decimal(digits: str) -> float | None:
+    number = float(digits)
+    return None if number in (float("inf"), float("-inf")) else number
+
+
+_READER: Final = json.JSONDecoder(
+    parse_int=_integer, parse_float=_decimal, parse_constant=_refuse, strict=True
+)
+INVALID: Final = "line is not valid JSON: it cannot be parsed"
+TOO_DEEP: Final = f"line is not valid JSON: nested deeper than {MAX_DEPTH} levels"
+_STRUCTURE: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.S)
+
+
+def _exact(text: str) -> Any:
+    """The value by the standard library's reader."""
+    depth = deepest = 0
+    for found in _STRUCTURE.finditer(text):
+        mark = found[0]
+        if mark in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif mark in "]}":
+            depth -= 1
+    if deepest > MAX_DEPTH:
+        raise Unreadable(TOO_DEEP)
+    text = text.strip("\t\r\n ")
+    try:
+        return _READER.decode(text)
+    except RecursionError:
+        return _deep(text)
+    except ValueError as error:
+        raise Unreadable(INVALID) from error
+
+
+_RAISING: Final = threading.Lock()
+
+
+def _deep(text: str) -> Any:
+    """The value of a line nested deeper than the interpreter's stack allows as it is set.
+
+    The depth is known to be bounded, so the limit is raised for this one line.
+    """
+    with _RAISING:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(before + 2 * MAX_DEPTH)
+        try:
+            return _READER.decode(text)
+        except ValueError as error:
+            raise Unreadable(INVALID) from error
+        finally:
+            sys.setrecursionlimit(before)

@@ -1,0 +1,257 @@
+"""A sessions root -> the session files in it, nested as they were delegated, and warnings.
+
+Two layouts: *projects* (folders `--cwd--` that hold session files) and *flat* (session files
+directly in the root). A session file X.jsonl owns the folder X beside it; in it, at any depth, are
+the transcripts of delegated runs: `session.jsonl`, and `*.jsonl` directly in a folder `forks` or
+one that begins with `async-`, `parallel-` or `dynamic-`. `session.jsonl` owns `session/`. Nothing
+under `subagent-artifacts` counts, and nothing behind a symbolic link is walked or opened.
+
+Who may see what is asked before a container is walked: a session whose header is unreadable or
+whose project is denied has no children here, and a folder in which only denied sessions are known
+keeps silent about its unreadable files.
+
+The header of each file comes from a function, so that a caller who knows it already (the index)
+reads nothing. Only "does not exist" is absence: every other error is a warning with its path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sessionindex import header
+from sessionindex.access import Policy
+from sessionindex.coverage import Identity
+from sessionindex.files import Changed, identity, open_listed, read_at, spoken
+from sessionindex.model import PathWarning, Session
+
+Header = Callable[[str, Identity], Session | str]
+
+_PROJECT: Final = re.compile("--[^\n\r\u2028\u2029]*--")
+_RUNS: Final = ("async-", "parallel-", "dynamic-")
+_ARTIFACTS: Final = "subagent-artifacts"
+SUFFIX: Final = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A session file: `owner` is the top-level file it belongs to, `parent` what launched it."""
+
+    path: str
+    identity: Identity
+    session: Session
+    owner: str
+    parent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What a root holds now: sessions by path, warnings by path and reason.
+
+    `readable` is false where the root itself could not be listed.
+    """
+
+    sessions: tuple[Found, ...]
+    warnings: tuple[PathWarning, ...]
+    readable: bool = True
+
+
+def read_header(path: str, listed: Identity) -> Session | str:
+    """The header of a file, read from it; a reason where it has none."""
+    try:
+        descriptor, _ = open_listed(path, listed)
+    except Changed:
+        return "could not open file: ENOENT: it went away while it was being listed"
+    except OSError as error:
+        return f"could not open file: {spoken(error)}"
+    try:
+        data = b""
+        for size in (4096, header.MAX_BYTES + 1):
+            data = read_at(descriptor, 0, size)
+            if b"\n" in data or len(data) < size:
+                break
+    except OSError as error:
+        return f"could not read file: {spoken(error)}"
+    finally:
+        os.close(descriptor)
+    return header.parse(data.split(b"\n", 1)[0]) if data else "file is empty"
+
+
+def is_flat(root: str) -> bool:
+    """Whether a root given by hand is flat: no project folder, but session files of its own."""
+    own = False
+    try:
+        with os.scandir(root) as found:
+            for item in found:
+                if _PROJECT.fullmatch(item.name) and item.is_dir(follow_symlinks=False):
+                    return False
+                own = own or item.name.endswith(SUFFIX)
+    except OSError:
+        return False
+    return own
+
+
+def discover(root: str, *, flat: bool, policy: Policy, header_of: Header = read_header) -> Tree:
+    """Every session of the root that the policy admits; never raises for what it finds."""
+    walk = _Walk(policy, header_of)
+    try:
+        if flat:
+            walk.project(root)
+        else:
+            folders = _listed(root)
+            for item in folders:
+                if _PROJECT.fullmatch(item.name) and item.is_dir(follow_symlinks=False):
+                    walk.project_folder(os.path.join(root, item.name))
+    except OSError as error:
+        warning = PathWarning(root, f"sessions root not readable: {spoken(error)}")
+        return Tree((), (warning,), readable=False)
+    return Tree(
+        tuple(sorted(walk.sessions, key=lambda found: found.path)),
+        tuple(sorted(walk.warnings, key=lambda warning: (warning.path, warning.reason))),
+    )
+
+
+def _listed(folder: str) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as found:
+        return list(found)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown(path: str) -> str:
+    """A path whose bytes are not UTF-8, as it can be shown."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def container(path: str) -> str | None:
+    """The folder that a session file owns; None for a name that would own its own folder."""
+    folder, name = os.path.split(path)
+    stem = name.removesuffix(SUFFIX)
+    return None if stem in ("", ".", "..") else os.path.join(folder, stem)
+
+
+class _Walk:
+    """One walk of a root."""
+
+    def __init__(self, policy: Policy, header_of: Header) -> None:
+        self.sessions: list[Found] = []
+        self.warnings: list[PathWarning] = []
+        self._policy = policy
+        self._header_of = header_of
+
+    def project_folder(self, folder: str) -> None:
+        if not _is_utf8(folder):
+            reason = "project directory not readable: its name is not UTF-8"
+            self.warnings.append(PathWarning(_shown(folder), reason))
+            return
+        try:
+            self.project(folder)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            reason = f"project directory not readable: {spoken(error)}"
+            self.warnings.append(PathWarning(folder, reason))
+
+    def project(self, folder: str) -> None:
+        """The sessions directly in a folder, each with what it launched."""
+        kinds: dict[str, bool] = {}  # name -> whether it is a folder; links are left out
+        files = []
+        for item in _listed(folder):
+            if item.is_dir(follow_symlinks=False):
+                kinds[item.name] = True
+            elif item.is_file(follow_symlinks=False):
+                kinds[item.name] = False
+                if item.name.endswith(SUFFIX):
+                    files.append(item)
+        refused = admitted = 0
+        unreadable: list[PathWarning] = []
+        for item in files:
+            path = os.path.join(folder, item.name)
+            found = self._session(path, item)
+            if found is None:
+                continue
+            listed, session = found
+            if isinstance(session, str):
+                unreadable.append(PathWarning(_shown(path), session))
+            elif not self._policy.admits(session.cwd):
+                refused += 1
+            else:
+                admitted += 1
+                self.sessions.append(Found(path, listed, session, path, None))
+                self._container(path, kinds.get(item.name.removesuffix(SUFFIX)))
+        if admitted or not refused:
+            self.warnings += unreadable
+
+    def _session(self, path: str, item: os.DirEntry[str]) -> tuple[Identity, Session | str] | None:
+        """A listed file's identity and header; None where it is gone."""
+        try:
+            listed = identity(item.stat(follow_symlinks=False))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return Identity(0, 0, 0, 0, 0), f"could not open file: {spoken(error)}"
+        if not _is_utf8(path):
+            return listed, "could not open file: its name is not UTF-8"
+        return listed, self._header_of(path, listed)
+
+    def _container(self, path: str, is_folder: bool | None) -> None:
+        """What one top-level session launched, nested by the longest container that holds it."""
+        top = container(path)
+        if top is None or is_folder is None:
+            return
+        if not is_folder:
+            reason = "subagent directory not readable: ENOTDIR: Not a directory"
+            self.warnings.append(PathWarning(top, reason))
+            return
+        holders = {top: path}
+        children = []
+        for child, item in self._transcripts(top):
+            found = self._session(child, item)
+            if found is None:
+                continue
+            listed, session = found
+            if isinstance(session, str):
+                self.warnings.append(PathWarning(_shown(child), session))
+                continue
+            children.append((child, listed, session))
+            held = container(child)
+            if held is not None:
+                holders[held] = child
+        for child, listed, session in children:
+            folder = os.path.dirname(child)
+            while folder not in holders:
+                folder = os.path.dirname(folder)
+            self.sessions.append(Found(child, listed, session, path, holders[folder]))
+
+    def _transcripts(self, top: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        """The files of delegated runs below a container, at any depth."""
+        todo = [top]
+        while todo:
+            folder = todo.pop()
+            try:
+                items = _listed(folder)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                reason = f"subagent directory not readable: {spoken(error)}"
+                self.warnings.append(PathWarning(_shown(folder), reason))
+                continue
+            name = os.path.basename(folder)
+            runs = folder != top and (name == "forks" or name.startswith(_RUNS))
+            for item in items:
+                if item.is_dir(follow_symlinks=False):
+                    if item.name != _ARTIFACTS:
+                        todo.append(os.path.join(folder, item.name))
+                elif item.is_file(follow_symlinks=False) and (
+                    item.name == "session.jsonl" or (runs and item.name.endswith(SUFFIX))
+                ):
+                    yield os.path.join(folder, item.name), item

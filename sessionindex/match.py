@@ -1,0 +1,108 @@
+"""Does this entry match? The one place that decides what a hit of `search_sessions` is.
+
+An entry matches when its filters hold (type, role, instant) and its terms do: any term, or every
+term of the entry, in the text of the kinds that were asked for. Both sides are folded the same
+way and compared as substrings. The kind of a match is the first, in the fixed order, that holds a
+term; its text gives the snippet. Pure: an Entry in, a Match out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sessionindex import entry as entries
+from sessionindex.fold import folded
+from sessionindex.model import Entry, Kind
+from sessionindex.timestamps import Window, local_to_utc_ms
+
+Mode = Literal["any", "all", "session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What matched: `kind` and the whole text of that kind; None where only `terms` counts.
+
+    `terms` are the positions of the terms found anywhere in the kinds asked for. `hit` is false
+    for an entry that holds terms but fails the filters: it still counts for `match: session`.
+    """
+
+    instant: int
+    terms: frozenset[int]
+    hit: bool
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """The test of one question; `types` and `roles` None do not filter."""
+
+    terms: tuple[str, ...]
+    mode: Mode
+    case_sensitive: bool
+    kinds: tuple[Kind, ...]
+    types: frozenset[str] | None
+    roles: frozenset[str] | None
+    window: Window
+    needles: tuple[str, ...] = ()
+
+    def match(self, entry: Entry) -> Match | None:
+        """The match of an entry, or None."""
+        instant = local_to_utc_ms(entry.instant) if entry.floating else entry.instant
+        passes = self._passes(entry, instant)
+        if not passes and self.mode != "session":
+            return None
+        found: set[int] = set()
+        kind, text = _NOTHING
+        for candidate in self.kinds:
+            haystack = entries.searchable(entry, candidate)
+            if not haystack:
+                continue
+            low = folded(haystack, self.case_sensitive)
+            here = [index for index, needle in enumerate(self.needles) if needle in low]
+            if here and not text:
+                kind, text = candidate, haystack
+            found.update(here)
+            if self._settled(found):
+                break
+        if not found or (self.mode == "all" and len(found) < len(self.needles)):
+            return None
+        return Match(instant, frozenset(found), passes, kind, text)
+
+    def _settled(self, found: set[int]) -> bool:
+        return bool(found) if self.mode == "any" else len(found) == len(self.needles)
+
+    def _passes(self, entry: Entry, instant: int) -> bool:
+        return (
+            (self.types is None or entry.type in self.types)
+            and (self.roles is None or entry.role in self.roles)
+            and self.window.holds(instant)
+        )
+
+
+_NOTHING: Final[tuple[Kind, str]] = ("text", "")
+
+
+def matcher(
+    terms: Sequence[str],
+    *,
+    mode: Mode,
+    case_sensitive: bool,
+    kinds: tuple[Kind, ...],
+    types: Sequence[str] | None,
+    roles: Sequence[str] | None,
+    window: Window,
+) -> Matcher:
+    """A Matcher with its needles folded once."""
+    return Matcher(
+        tuple(terms),
+        mode,
+        case_sensitive,
+        kinds,
+        None if types is None else frozenset(types),
+        None if roles is None else frozenset(roles),
+        window,
+        tuple(folded(term, case_sensitive) for term in terms),
+    )

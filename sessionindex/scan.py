@@ -1,0 +1,85 @@
+"""Raw files -> entries that may match, with the raw test before any parsing.
+
+`entries` is the brute path: it knows nothing of the index, bytes from an offset on, to the end of
+the file as it is now. It is the reference that every indexed answer is compared with, the fallback
+where there is no usable index, and what reads the tails and files that the index does not cover.
+`entries_at` reads single lines at places that an index names, neighbours in one call, and checks
+that they still are lines.
+
+A torn last line counts only if it is whole JSON already; else it is pending, and no problem.
+Lines the raw test rejects are never parsed, so problems of lines are not reported from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from sessionindex import entry
+from sessionindex.files import Changed, read_at, whole_lines
+from sessionindex.model import Entry, Line
+from sessionindex.rawtest import RawTest
+
+Place = tuple[int, int, int]
+"""line_no, offset and length (bytes, without the LF) of a line."""
+
+_GAP: Final = 16 << 10
+_RUN: Final = 4 << 20
+
+
+def entries(
+    descriptor: int, *, test: RawTest, version: int, offset: int = 0, lines: int = 0
+) -> Iterator[Entry]:
+    """The entries from `offset` on that may match, in file order; `lines` lie before it."""
+    for _, block, complete in whole_lines(descriptor, offset):
+        counted = 0  # where in the block lines are counted up to
+        for start, end in test.lines(block):
+            lines += block.count(b"\n", counted, start)
+            counted = start
+            line = Line(lines + 1, offset + start, block[start:end], complete)
+            if line.line_no == 1:
+                continue  # the header
+            found = entry.parse(line, version)
+            if isinstance(found, Entry):
+                yield found
+        lines += block.count(b"\n", counted)
+        offset += len(block)
+
+
+def entries_at(
+    descriptor: int, places: Sequence[Place], *, test: RawTest, version: int
+) -> Iterator[Entry]:
+    """The entries at these places (ascending offsets) that may match.
+
+    Raises Changed where one of the places is no longer a whole line of the file.
+    """
+    for run in _runs(places):
+        base = run[0][1] - 1  # the LF before the first line
+        data = read_at(descriptor, base, run[-1][1] + run[-1][2] + 1 - base)
+        for line_no, offset, length in run:
+            start = offset - base
+            end = start + length
+            if data[start - 1 : start] != b"\n" or data[end : end + 1] != b"\n":
+                raise Changed
+            line = data[start:end]
+            if not test.possible(line):
+                continue
+            if b"\n" in line:
+                raise Changed
+            found = entry.parse(Line(line_no, offset, line), version)
+            if isinstance(found, Entry):
+                yield found
+
+
+def _runs(places: Sequence[Place]) -> Iterator[list[Place]]:
+    """Places that lie close together, to be read in one call."""
+    run: list[Place] = []
+    for place in places:
+        if run:
+            end = run[-1][1] + run[-1][2]
+            if place[1] - end > _GAP or place[1] + place[2] - run[0][1] > _RUN:
+                yield run
+                run = []
+        run.append(place)
+    if run:
+        yield run
