@@ -12,32 +12,32 @@ Every operation takes `brute=True`: the answer from the files alone, without the
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final
 
-from sessionindex import catalog, ingest, pages, wire
-from sessionindex import layout as _layout
-from sessionindex import settings as _settings
+from sessionindex import conversation, ingest, pages, wire
 from sessionindex.access import Policy
 from sessionindex.catalog import Catalog
 from sessionindex.contracts import search_sessions
 from sessionindex.contracts.search_sessions import Question, SearchResult
 from sessionindex.errors import (
-    AccessDenied,
     IndexUnusable,
+    NotFound,
     ParameterError,
     SessionFileError,
     SessionIndexError,
 )
-from sessionindex.files import Changed
-from sessionindex.index.reader import Reader
+from sessionindex.files import Changed, identity, spoken
 from sessionindex.index.schema import FORMAT
-from sessionindex.index.store import Holder, Store
+from sessionindex.index.store import Holder
 from sessionindex.ingest import Progress, RefreshReport
-from sessionindex.selection import named_path, select
+from sessionindex.model import Entry
+from sessionindex.ordering import Key
+from sessionindex.present import Present
+from sessionindex.selection import select
+from sessionindex.settings import Root
 
 _ATTEMPTS: Final = 4
 _TOOL_LIMIT: Final = 50
@@ -67,6 +67,11 @@ class Status:
     damage: str | None
 
 
+BeforeScan = Callable[[int, SessionIndexError | None], bool]
+"""Asked before a search reads files: bytes that the index does not cover, and why it covers
+nothing where that is so. An answer of True says that the index was refreshed meanwhile."""
+
+
 class SessionIndex:
     """An exact search index over one root of Pi sessions; also a context manager."""
 
@@ -82,16 +87,14 @@ class SessionIndex:
         """Nothing is read or made yet; raises ParameterError for a layout that is none."""
         if layout not in (None, "projects", "flat"):
             raise ParameterError("layout must be one of projects, flat")
-        given = None if sessions_root is None else os.fspath(sessions_root)
-        self._root = _settings.find_root(given)
-        self._layout = layout
-        home = _settings.index_home(None if index_dir is None else os.fspath(index_dir))
-        self._store = Store(home, self._root.path)
-        self._given_settings = settings
-        self._given_current = None if current_session is None else os.fspath(current_session)
-        self._lock = threading.Lock()
-        self._reader: tuple[object, Reader] | None = None
-        self._damage: IndexUnusable | None = None
+        self._present = Present(
+            None if sessions_root is None else os.fspath(sessions_root),
+            None if layout is None else layout == "flat",
+            None if index_dir is None else os.fspath(index_dir),
+            settings,
+            None if current_session is None else os.fspath(current_session),
+        )
+        self.before_scan: BeforeScan | None = None
 
     def __enter__(self) -> SessionIndex:
         return self
@@ -106,8 +109,12 @@ class SessionIndex:
 
     def close(self) -> None:
         """Let go of the open index; a later call opens it again."""
-        with self._lock:
-            self._reader = None
+        self._present.give_up(None)
+
+    @property
+    def root(self) -> Root:
+        """The sessions root, and where it came from."""
+        return self._present.root
 
     # --- search ----------------------------------------------------------------------------------
 
@@ -128,12 +135,16 @@ class SessionIndex:
         """A tool by its name, with the contract's JSON in and out, as dicts."""
         if tool != "search_sessions":
             raise ParameterError(f"unknown tool: {tool}")
+        return wire.search_answer(self.answer(params, brute=brute))
+
+    def answer(self, params: Any, *, brute: bool = False) -> SearchResult:
+        """`search` with the contract's parameters, and its defaults: 50 hits, no exact count."""
         if isinstance(params, Mapping):
             params = {"limit": _TOOL_LIMIT, "count": "page", **params}
-        return wire.search_answer(self._search(params, brute))
+        return self._search(params, brute)
 
     def _search(self, params: Any, brute: bool) -> SearchResult:
-        policy = self._policy()
+        policy = self._present.policy()
         question, cursor = wire.search_question(params)
         digest = self._digest(question)
         if cursor:
@@ -143,7 +154,7 @@ class SessionIndex:
                 raise ParameterError(wire.CURSOR_REFUSED)
             question = replace(question, after=after)
         if question.session_paths is not None:
-            paths = tuple(self._confined(path, policy) for path in question.session_paths)
+            paths = tuple(map(self._present.confined, question.session_paths))
             question = replace(question, session_paths=paths)
         result, last = self._answer(question, policy, brute)
         if last is not None:
@@ -151,14 +162,20 @@ class SessionIndex:
             result = replace(result, next_cursor=token)
         return result
 
-    def _answer(self, question: Question, policy: Policy, brute: bool) -> tuple[SearchResult, Any]:
+    def _answer(
+        self, question: Question, policy: Policy, brute: bool
+    ) -> tuple[SearchResult, Key | None]:
+        present = self._present
         for attempt in range(_ATTEMPTS):
             # A root that changes under every look is read from the files at last.
-            reader = None if brute or attempt == _ATTEMPTS - 1 else self._open_reader()
+            reader = None if brute or attempt == _ATTEMPTS - 1 else present.reader()
             try:
-                now = self._catalog(policy, reader)
-                self._check_named(question, now, policy)
-                current = None if question.include_current else self._current()
+                now = present.catalog(policy, reader)
+                if attempt == 0 and not brute and self._refreshed_before(now):
+                    reader = present.reader()
+                    now = present.catalog(policy, reader)
+                for path in question.session_paths or ():
+                    present.known(path, now, policy)
                 chosen = select(
                     now,
                     cwds=question.cwds,
@@ -166,40 +183,64 @@ class SessionIndex:
                     projects=question.projects,
                     session_paths=question.session_paths,
                     include_subagents=question.include_subagents,
-                    current=current,
+                    current=None if question.include_current else present.current(),
                 )
                 return search_sessions.search(question, now, chosen, reader)
             except Changed:
                 continue
             except IndexUnusable as error:
-                self._give_up(error)
+                present.give_up(error)
         raise SessionIndexError("the session files change faster than they can be read")
+
+    def _refreshed_before(self, now: Catalog) -> bool:
+        """Whether whoever wants to refresh before files are scanned has done so."""
+        if self.before_scan is None:
+            return False
+        uncovered = sum(file.uncovered for file in now.files)
+        return self.before_scan(uncovered, self._present.damage())
 
     def _digest(self, question: Question) -> str:
         asked = replace(question, limit=None, exact=True, after=None)
-        return pages.digest((self._root.path, asked))
+        return pages.digest((self.root.path, asked))
 
-    def _confined(self, path: str, policy: Policy) -> str:
-        """A named session file as the catalog spells it."""
-        try:
-            inside = named_path(self._root.path, path)
-        except (OSError, ValueError):
-            inside = None
-        if inside is None:
-            raise SessionFileError(f"sessionPath is not under the sessions root: {path}", path)
-        return inside
+    # --- one session -----------------------------------------------------------------------------
 
-    def _check_named(self, question: Question, now: Catalog, policy: Policy) -> None:
-        known = {file.path for file in now.files}
-        for path in question.session_paths or ():
-            if path in known:
+    def around(self, session: str, line_no: int, count: int) -> tuple[str, tuple[Entry, ...]]:
+        """A session's path, and the entry on a line of it with `count` entries on either side.
+
+        `session` is a path, an id, or a beginning of an id that is unique. Straight from the file.
+        Raises NotFound where the line holds no entry, SessionFileError, AccessDenied.
+        """
+        policy = self._present.policy()
+        for _ in range(_ATTEMPTS):
+            now = self._present.catalog(policy, None)
+            found = self._present.find(session, now, policy)
+            try:
+                entries = conversation.around(
+                    found.path, found.identity, found.session.version, line_no, count
+                )
+            except Changed:
                 continue
-            if policy.is_bound:
-                raise AccessDenied
-            reason = (
-                "not a session of this root" if os.path.exists(path) else "ENOENT: no such file"
-            )
-            raise SessionFileError(f"could not read session file: {reason}: {path}", path)
+            except OSError as error:
+                reason = f"could not read session file: {spoken(error)}: {found.path}"
+                raise SessionFileError(reason, found.path) from error
+            if not entries:
+                raise NotFound(f"no entry on line {line_no} of {found.path}")
+            return found.path, entries
+        raise SessionFileError(f"the file changes faster than it can be read: {session}", session)
+
+    def headings(self, result: SearchResult) -> dict[str, str]:
+        """How each session with a hit on the page begins: the first words of its user."""
+        words = {}
+        for path in {hit.session_path for hit in result.hits}:
+            try:
+                listed = identity(os.lstat(path))
+            except OSError:
+                continue
+            found = conversation.first_words(path, listed, 2)
+            if found:
+                words[path] = found
+        return words
 
     # --- the index -------------------------------------------------------------------------------
 
@@ -215,100 +256,41 @@ class SessionIndex:
         `progress` is called with bytes done and bytes in all. Raises IndexLocked where another
         writer works, IndexFolderError where the folder is not ours or cannot be written.
         """
-        with self._lock:
-            fresh = rebuild or self._damage is not None
         report = ingest.refresh(
-            self._store,
-            self._root.path,
-            flat=self._is_flat(),
+            self._present.store,
+            self.root.path,
+            flat=self._present.is_flat(),
             kind="rebuild" if rebuild else "refresh",
-            fresh=fresh,
+            fresh=rebuild or self._present.is_given_up,
             paths=None if paths is None else [os.path.abspath(path) for path in paths],
             progress=progress,
         )
-        with self._lock:
-            self._damage = None
+        self._present.give_up(None)
         return report
 
     def status(self) -> Status:
         """What is there and how much of it the index covers, within the access bound."""
-        policy = self._policy()
-        damage, reader = None, None
-        try:
-            reader = self._checked_reader()
-        except IndexUnusable as error:
-            damage = str(error) if error.damaged else None
-        now = self._catalog(policy, reader)
+        present = self._present
+        policy = present.policy()
+        damage = present.damage()
+        now = present.catalog(policy, present.reader())
         count = dict.fromkeys(("fresh", "behind", "stale", "new"), 0)
         for file in now.files:
             count[file.verdict] += 1
         return Status(
-            self._root.path,
-            "flat" if self._is_flat() else "projects",
-            self._store.folder,
+            self.root.path,
+            "flat" if present.is_flat() else "projects",
+            present.store.folder,
             len(now.files),
             sum(file.record.entries for file in now.files if file.record),
             sum(file.found.identity.size for file in now.files),
-            self._store.size(),
+            present.store.size(),
             FORMAT,
             count["fresh"],
             count["behind"],
             count["stale"],
             count["new"],
             sum(file.uncovered for file in now.files),
-            self._store.holder(),
-            damage,
+            present.store.holder(),
+            str(damage) if damage else None,
         )
-
-    def damage(self) -> IndexUnusable | None:
-        """Why there is no index to read from now; None where there is one."""
-        try:
-            self._checked_reader()
-        except IndexUnusable as error:
-            return error
-        return None
-
-    @property
-    def root(self) -> _settings.Root:
-        """The sessions root, and where it came from."""
-        return self._root
-
-    def _open_reader(self) -> Reader | None:
-        try:
-            return self._checked_reader()
-        except SessionIndexError:
-            return None  # the files alone answer; `damage` and `status` say why
-
-    def _checked_reader(self) -> Reader:
-        with self._lock:
-            if self._damage is not None:
-                raise self._damage
-            state = self._store.state()
-            if self._reader is None or self._reader[0] != state or state is None:
-                self._reader = None
-                self._reader = (state, Reader(self._store.open()))
-            return self._reader[1]
-
-    def _give_up(self, error: IndexUnusable) -> None:
-        """Remember that the index cannot be read: the next refresh begins anew."""
-        with self._lock:
-            self._damage, self._reader = error, None
-
-    # --- now -------------------------------------------------------------------------------------
-
-    def _policy(self) -> Policy:
-        return _settings.read(self._given_settings).policy()
-
-    def _current(self) -> str | None:
-        return _settings.current_session(self._given_current)
-
-    def _is_flat(self) -> bool:
-        if self._layout is not None:
-            return self._layout == "flat"
-        if self._root.flat is not None:
-            return self._root.flat
-        return _layout.is_flat(self._root.path)
-
-    def _catalog(self, policy: Policy, reader: Reader | None) -> Catalog:
-        records = reader.records() if reader else {}
-        return catalog.take(self._root.path, flat=self._is_flat(), policy=policy, records=records)

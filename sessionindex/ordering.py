@@ -43,7 +43,7 @@ class Page(Generic[Hit]):
         self._kept: list[_Kept[Hit]] = []
         self._first: dict[object, _Kept[Hit]] | None = {} if unique else None
         self._total = 0
-        self._paths: set[str] = set()
+        self._counts: dict[str, int] = {}
         self._worst: Key | None = None
 
     def offer(self, key: Key, identity: object, render: Callable[[], Hit]) -> None:
@@ -54,7 +54,7 @@ class Page(Generic[Hit]):
                 self._first[identity] = _Kept(key, render())
             return
         self._total += 1
-        self._paths.add(key[1])
+        self._counts[key[1]] = self._counts.get(key[1], 0) + 1
         if self._after is not None and not self._before(self._after, key):
             return
         if self._worst is None or self._before(key, self._worst):
@@ -83,11 +83,12 @@ class Page(Generic[Hit]):
         """How many hits were offered, equal ones once with `unique`."""
         return self._total + len(self._first or ())
 
-    @property
-    def sessions(self) -> int:
-        """In how many files they lie."""
-        first = {one.key[1] for one in (self._first or {}).values()}
-        return len(self._paths | first)
+    def counts(self) -> dict[str, int]:
+        """How many of the hits lie in each file."""
+        counts = dict(self._counts)
+        for one in (self._first or {}).values():
+            counts[one.key[1]] = counts.get(one.key[1], 0) + 1
+        return counts
 
     def _before(self, one: Key, other: Key) -> bool:
         return one > other if self._backwards else one < other

@@ -9,13 +9,16 @@ Python is snake_case, JSON camelCase: this is the only module that turns one int
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
+import orjson
+
 from sessionindex.contracts.search_sessions import Hit, Question, SearchResult
 from sessionindex.errors import ParameterError
-from sessionindex.model import DEFAULT_KINDS, KINDS, Kind
+from sessionindex.model import DEFAULT_KINDS, KINDS, Entry, Kind
 from sessionindex.ordering import Key
 from sessionindex.timestamps import spelled, window
 
@@ -95,6 +98,21 @@ def shaped(params: Any, shapes: Mapping[str, Shape]) -> dict[str, Any]:
 def camel(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
+
+
+def dumps(value: Any, *, pretty: bool = False) -> bytes:
+    """JSON for output; what a terminal could take for a command is written as an escape."""
+    try:
+        data = orjson.dumps(value, option=orjson.OPT_INDENT_2 if pretty else None)
+    except TypeError:  # a lone surrogate, or an integer beyond 64 bits
+        return json.dumps(value, indent=2 if pretty else None).encode("ascii")
+    if b"\x7f" in data or b"\xc2" in data:
+        text = data.decode("utf-8").translate(_CONTROLS)
+        data = text.encode("utf-8")
+    return data
+
+
+_CONTROLS: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 
 
 # --- search_sessions -----------------------------------------------------------------------------
@@ -189,6 +207,20 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "kind": hit.kind,
         "snippet": hit.snippet,
         "matches": [list(span) for span in hit.matches],
+    }
+
+
+def entry_row(entry: Entry, text: str | None) -> dict[str, Any]:
+    """An entry as a row of session_entries."""
+    return {
+        "lineNo": entry.line_no,
+        "id": entry.id,
+        "parentId": entry.parent_id,
+        "timestamp": entry.timestamp,
+        "type": entry.type,
+        "messageRole": entry.role,
+        "text": text,
+        "raw": entry.value,
     }
 
 

@@ -28,7 +28,7 @@ from sessionindex.catalog import Catalog, File
 from sessionindex.files import Changed, open_listed, spoken
 from sessionindex.index.reader import Candidates, Plan, Reader
 from sessionindex.match import Match, Matcher, Mode, matcher
-from sessionindex.model import Entry, Kind, PathWarning
+from sessionindex.model import Entry, Kind, PathWarning, Session
 from sessionindex.ordering import Key, Order, Page
 from sessionindex.rawtest import RawTest
 from sessionindex.snippet import cut
@@ -94,8 +94,20 @@ class CoverageReport:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionCount:
+    """How many hits a session holds."""
+
+    path: str
+    session: Session
+    hits: int
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
-    """`total` and `sessions` are None where the page alone was asked for and more follows."""
+    """`total` and `sessions` are None where the page alone was asked for and more follows.
+
+    `by_session` is what they count, newest session first; empty where they are None.
+    """
 
     hits: tuple[Hit, ...]
     total: int | None
@@ -104,6 +116,7 @@ class SearchResult:
     next_cursor: str | None
     coverage: CoverageReport
     warnings: tuple[PathWarning, ...]
+    by_session: tuple[SessionCount, ...]
 
 
 def search(
@@ -115,6 +128,13 @@ def search(
     run.answer()
     hits, more, last = run.page.hits()
     known = question.exact or (question.after is None and not more)
+    counts = run.page.counts() if known else {}
+    holding = [
+        SessionCount(file.path, file.found.session, counts[file.path])
+        for file in selected
+        if file.path in counts
+    ]
+    holding.sort(key=lambda one: (-one.session.timestamp_ms, one.path))
     warnings = sorted({*catalog.warnings, *run.warnings}, key=lambda one: (one.path, one.reason))
     count = defaultdict(int, {"files": len(selected)})
     for file in selected:
@@ -122,7 +142,7 @@ def search(
     result = SearchResult(
         tuple(hits),
         run.page.total if known else None,
-        run.page.sessions if known else None,
+        len(counts) if known else None,
         more,
         None,
         CoverageReport(
@@ -135,6 +155,7 @@ def search(
             len(warnings),
         ),
         tuple(warnings),
+        tuple(holding),
     )
     return result, last if more else None
 

@@ -1,0 +1,59 @@
+"""`sessionindex call`: any tool by its name, JSON in, JSON out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from sessionindex import wire
+from sessionindex.cli import options
+from sessionindex.errors import ParameterError
+
+
+@click.command(
+    epilog="""Example: sessionindex call search_sessions '{"terms": ["ETIMEDOUT"]}'""",
+    short_help="A tool by its name, with JSON.",
+)
+@click.argument("tool")
+@click.argument("params", default="{}", metavar="[JSON|-]")
+@click.option("--current-session", metavar="FILE", help="The running session ('' for none).")
+@click.option("--settings", metavar="JSON", help="Pi's effective settings (else its files).")
+@click.option("--brute", is_flag=True, help="From the files alone, without the index.")
+@options.root_options
+def command(
+    tool: str,
+    params: str,
+    current_session: str | None,
+    settings: str | None,
+    brute: bool,
+    root: str | None,
+    layout: str | None,
+    index_dir: str | None,
+) -> int:
+    """Call TOOL with the parameters of its contract (- reads them from stdin)."""
+    text = sys.stdin.read() if params == "-" else params
+    given = _object("the parameters", text)
+    index = options.opened(
+        root,
+        layout,
+        index_dir,
+        settings=None if settings is None else _object("--settings", settings),
+        current_session=current_session,
+    )
+    options.refresh_when_needed(index)
+    answer = index.call(tool, given, brute=brute)
+    sys.stdout.buffer.write(wire.dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
+    return 0
+
+
+def _object(what: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"{what} must be a JSON object") from error
+    if not isinstance(value, dict):
+        raise ParameterError(f"{what} must be a JSON object")
+    return value

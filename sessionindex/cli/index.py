@@ -1,0 +1,60 @@
+"""`sessionindex index`: bring the index up to the files."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import Any
+
+import click
+
+from sessionindex import wire
+from sessionindex.cli import options
+from sessionindex.errors import IndexLocked
+
+
+@click.command(epilog="Example: sessionindex index", short_help="Bring the index up to date.")
+@click.option("--rebuild", is_flag=True, help="Build it anew beside the old one, then switch.")
+@click.option("--json", "as_json", is_flag=True, help="The report as JSON.")
+@options.root_options
+def command(rebuild: bool, as_json: bool, **where: Any) -> int:
+    """Read what is new or changed in the sessions into the index."""
+    index = options.opened(**where)
+    damage = index.status().damage
+    if damage and not rebuild and "never indexed" not in damage:
+        options.say(f"{damage}; building it anew")
+    try:
+        report = options.refresh(index, rebuild=rebuild)
+    except IndexLocked as busy:
+        if rebuild:
+            raise
+        options.say(str(busy))
+        return 0
+    if as_json:
+        fields = dataclasses.asdict(report)
+        fields["warnings"] = [dataclasses.asdict(warning) for warning in report.warnings]
+        sys.stdout.buffer.write(wire.dumps(fields) + b"\n")
+        return 0
+    done = [
+        f"{number:,} {word}"
+        for number, word in (
+            (report.added, "new"),
+            (report.appended, "grown"),
+            (report.rebuilt, "rewritten"),
+            (report.dropped, "gone"),
+        )
+        if number
+    ]
+    speed = f", {report.bytes / 1e6 / report.seconds:.0f} MB/s" if report.bytes > 1e6 else ""
+    cost = (
+        f"{report.entries:,} entries, {report.bytes / 1e6:,.1f} MB, {report.seconds:.1f} s{speed}"
+    )
+    print(f"{report.files:,} sessions: {', '.join(done) or 'nothing new'} ({cost})")
+    if report.problems:
+        bad = ", ".join(f"{count:,} {code}" for code, count in sorted(report.problems.items()))
+        options.say(f"lines that are no entries: {bad}")
+    for warning in report.warnings[:10]:
+        options.say(f"{warning.path}: {warning.reason}")
+    if len(report.warnings) > 10:
+        options.say(f"and {len(report.warnings) - 10} more that could not be read")
+    return 0

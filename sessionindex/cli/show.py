@@ -1,0 +1,38 @@
+"""`sessionindex show`: from a hit to the conversation around it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from sessionindex import entry as entries
+from sessionindex import wire
+from sessionindex.cli import options, transcript
+from sessionindex.cli.render import Style
+
+
+@click.command(
+    epilog="Example: sessionindex show 019f711c:95 -C 3", short_help="Read around a hit."
+)
+@click.argument("place", metavar="SESSION:LINE")
+@click.option(
+    "-C", "--context", type=click.IntRange(0), default=0, metavar="N", help="N around it."
+)
+@click.option("--json", "as_json", is_flag=True, help="The entries as JSON.")
+@options.color_option
+@options.root_options
+def command(place: str, context: int, as_json: bool, color: str, **where: Any) -> int:
+    """Show the entry on a LINE of a SESSION (a path, an id, or the beginning of one)."""
+    session, colon, number = place.rpartition(":")
+    if not colon or not session or not (number.isascii() and number.isdigit()) or int(number) < 1:
+        raise click.UsageError(f"expected SESSION:LINE, as search prints it: {place}")
+    index = options.opened(**where)
+    if as_json:
+        _, found = index.around(session, int(number), context)
+        rows = [wire.entry_row(entry, entries.text(entry)) for entry in found]
+        sys.stdout.buffer.write(wire.dumps(rows, pretty=sys.stdout.isatty()) + b"\n")
+    else:
+        transcript.print_around(index, session, int(number), context, Style(color), brief=False)
+    return 0

@@ -1,0 +1,68 @@
+"""Entries as a conversation: who, when, and what was said, called and answered."""
+
+from __future__ import annotations
+
+from sessionindex import SessionIndex
+from sessionindex import entry as entries
+from sessionindex.cli.render import Style, harmless, local_time, shortened, who, width
+from sessionindex.model import KINDS, Entry
+from sessionindex.text import squeeze
+
+_LINES = 12
+"""How much of an entry beside the hit is shown."""
+
+
+def print_around(
+    index: SessionIndex, session: str, line_no: int, count: int, style: Style, *, brief: bool
+) -> None:
+    """The conversation around a line; `brief` keeps each entry to one line."""
+    _, found = index.around(session, line_no, count)
+    for entry in found:
+        if brief:
+            _print_brief(entry, entry.line_no == line_no, style)
+        else:
+            print_entry(entry, style, lines=None if entry.line_no == line_no else _LINES)
+    if brief and count:
+        print(style.quiet("    --"))
+
+
+def _print_brief(entry: Entry, is_hit: bool, style: Style) -> None:
+    place = f"{entry.line_no:>6}{':' if is_hit else '-'}"
+    speaker = harmless(who(entry.type, entry.role))
+    room = max(30, width() - len(place) - len(speaker) - 3)
+    said = shortened(harmless(squeeze(_said(entry)[:4000])), room)
+    print(f"{style.place(place)} {style.quiet(speaker)}  {style.strong(said) if is_hit else said}")
+
+
+def _said(entry: Entry) -> str:
+    """The first kind of text that the entry has."""
+    for kind in KINDS:
+        text = entries.searchable(entry, kind)
+        if text:
+            return text
+    return ""
+
+
+def print_entry(entry: Entry, style: Style, *, lines: int | None) -> None:
+    """One entry in full, or its first lines."""
+    head = f"{entry.line_no:>6}  {harmless(who(entry.type, entry.role))}"
+    moment = local_time(entry.timestamp)
+    print(f"{style.place(head)}  {style.quiet(harmless(moment))}")
+    for kind in KINDS:
+        text = entries.searchable(entry, kind)
+        if text and kind != "details":
+            _print_text(text, "" if kind in ("text", "shell") else kind, style, lines)
+    print()
+
+
+def _print_text(text: str, label: str, style: Style, lines: int | None) -> None:
+    rows = harmless(text, lines=True).rstrip("\n").split("\n")
+    shown = rows if lines is None else rows[:lines]
+    if label:
+        print(style.quiet(f"        [{label}]"))
+    for row in shown:
+        if lines is not None and len(row) > 400:
+            row = row[:400] + "…"
+        print(f"        {style.quiet(row) if label else row}")
+    if len(shown) < len(rows):
+        print(style.quiet(f"        … {len(rows) - len(shown):,} more lines"))

@@ -1,0 +1,138 @@
+"""A sessions root at this moment: settings and bound, the open index, the catalog.
+
+Everything is read anew for every call but the open index, which is kept until the next commit or
+generation replaces it. An index that fails while it is read is given up at once and for good: its
+error is remembered, and the next refresh begins a new generation.
+
+Which sessions a caller may name is decided here, for every operation: inside the root, there, and
+within the bound; with a bound, a refusal never says whether a path exists.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from sessionindex import catalog, layout, settings
+from sessionindex.access import Policy
+from sessionindex.catalog import Catalog
+from sessionindex.errors import AccessDenied, IndexUnusable, SessionFileError, SessionIndexError
+from sessionindex.index.reader import Reader
+from sessionindex.index.store import Store
+from sessionindex.layout import Found
+from sessionindex.selection import named_path
+
+
+class Present:
+    """One root as seen by one SessionIndex; safe to use from several threads."""
+
+    def __init__(
+        self,
+        sessions_root: str | None,
+        flat: bool | None,
+        index_dir: str | None,
+        given_settings: Mapping[str, Any] | None,
+        current_session: str | None,
+    ) -> None:
+        self.root = settings.find_root(sessions_root)
+        self.store = Store(settings.index_home(index_dir), self.root.path)
+        self._flat = flat
+        self._settings = given_settings
+        self._current = current_session
+        self._lock = threading.Lock()
+        self._reader: tuple[object, Reader] | None = None
+        self._damage: IndexUnusable | None = None
+
+    def policy(self) -> Policy:
+        """The access bound now; raises PolicyError."""
+        return settings.read(self._settings).policy()
+
+    def current(self) -> str | None:
+        """The running session's file, as text, or None."""
+        return settings.current_session(self._current)
+
+    def is_flat(self) -> bool:
+        if self._flat is not None:
+            return self._flat
+        return layout.is_flat(self.root.path) if self.root.flat is None else self.root.flat
+
+    # --- the index -------------------------------------------------------------------------------
+
+    def checked_reader(self) -> Reader:
+        """The newest commit; raises IndexUnusable and IndexFolderError where there is none."""
+        with self._lock:
+            if self._damage is not None:
+                raise self._damage
+            state = self.store.state()
+            if self._reader is None or self._reader[0] != state or state is None:
+                self._reader = None
+                self._reader = (state, Reader(self.store.open()))
+            return self._reader[1]
+
+    def reader(self) -> Reader | None:
+        """The newest commit, or None: then the files alone answer."""
+        try:
+            return self.checked_reader()
+        except SessionIndexError:
+            return None
+
+    def damage(self) -> SessionIndexError | None:
+        """Why there is no index to read from now; None where there is one."""
+        try:
+            self.checked_reader()
+        except SessionIndexError as error:
+            return error
+        return None
+
+    def give_up(self, error: IndexUnusable | None) -> None:
+        """Remember that the index cannot be read; None forgets it."""
+        with self._lock:
+            self._damage, self._reader = error, None
+
+    @property
+    def is_given_up(self) -> bool:
+        with self._lock:
+            return self._damage is not None
+
+    # --- the sessions ----------------------------------------------------------------------------
+
+    def catalog(self, policy: Policy, reader: Reader | None) -> Catalog:
+        """Every session that the bound admits, with what the index covers of it."""
+        records = reader.records() if reader else {}
+        return catalog.take(self.root.path, flat=self.is_flat(), policy=policy, records=records)
+
+    def confined(self, path: str) -> str:
+        """A path that a caller gave, as the catalog spells it; raises SessionFileError."""
+        try:
+            inside = named_path(self.root.path, path)
+        except (OSError, ValueError):
+            inside = None
+        if inside is None:
+            raise SessionFileError(f"sessionPath is not under the sessions root: {path}", path)
+        return inside
+
+    def known(self, path: str, now: Catalog, policy: Policy) -> Found:
+        """The session at a confined path; raises AccessDenied and SessionFileError."""
+        for file in now.files:
+            if file.path == path:
+                return file.found
+        if policy.is_bound:
+            raise AccessDenied
+        there = os.path.exists(path)
+        reason = "not a session of this root" if there else "ENOENT: no such file"
+        raise SessionFileError(f"could not read session file: {reason}: {path}", path)
+
+    def find(self, name: str, now: Catalog, policy: Policy) -> Found:
+        """A session by its path, its id, or a beginning of its id that is unique."""
+        if "/" in name or name.endswith(layout.SUFFIX):
+            return self.known(self.confined(os.path.abspath(name)), now, policy)
+        exact = [file.found for file in now.files if file.found.session.id == name]
+        some = exact or [f.found for f in now.files if f.found.session.id.startswith(name)]
+        if len(some) == 1:
+            return some[0]
+        if not some:
+            raise SessionFileError(f"no session with the id {name}", name)
+        listed = "".join(f"\n  {found.path}" for found in some[:20])
+        raise SessionFileError(f"{len(some)} sessions have an id like {name}:{listed}", name)

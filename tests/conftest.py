@@ -1,0 +1,40 @@
+"""What every test has: a scratch store that is looked over when the test ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from scratch import Store, settle
+
+settings.register_profile(
+    "suite",
+    derandomize=True,
+    deadline=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.register_profile(
+    "soak",
+    deadline=None,
+    max_examples=5000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    root = tmp_path / "sessions"
+    root.mkdir()
+    store = Store(root, tmp_path / "index")
+    yield store
+    try:
+        settle(store)
+    finally:
+        for index in store.opened:
+            index.close()

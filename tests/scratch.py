@@ -1,0 +1,73 @@
+"""A scratch store, and questions asked with and without its index at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from build import PROJECT, Builder, put
+
+from sessionindex import SessionIndex
+from sessionindex.contracts.search_sessions import SearchResult
+
+LITERALS = ("e", "needle", "session", "会", "tool_result bash#")
+
+
+@dataclass
+class Store:
+    """A sessions root and an index folder in scratch space."""
+
+    root: Path
+    index_dir: Path
+    opened: list[SessionIndex] = field(default_factory=list)
+
+    def open(self, **given: Any) -> SessionIndex:
+        """A SessionIndex that knows nothing of the real home."""
+        arguments = {"settings": {}, "current_session": "", "index_dir": self.index_dir} | given
+        index = SessionIndex(self.root, **arguments)
+        self.opened.append(index)
+        return index
+
+    @property
+    def index(self) -> SessionIndex:
+        """The SessionIndex of the test, opened when it is first used."""
+        return self.opened[0] if self.opened else self.open()
+
+    def put(self, name: str, builder: Builder | bytes, project: str = PROJECT) -> str:
+        return put(self.root, project, name, builder)
+
+    @property
+    def folder(self) -> Path:
+        """The index folder of the root."""
+        return Path(self.index.status().index_dir)
+
+
+def without_coverage(result: SearchResult) -> SearchResult:
+    """What must be equal with and without the index."""
+    return replace(result, coverage=None)  # type: ignore[arg-type]
+
+
+def ask(index: SessionIndex, *terms: str, **filters: Any) -> SearchResult:
+    """The answer of the index, after it was found equal to that of the files alone."""
+    indexed = index.search(*terms, **filters)
+    brute = index.search(*terms, brute=True, **filters)
+    assert without_coverage(indexed) == without_coverage(brute)
+    return indexed
+
+
+def places(result: SearchResult) -> list[tuple[str, int]]:
+    """Where the hits are: name of the file, line."""
+    return [(Path(hit.session_path).stem, hit.line_no) for hit in result.hits]
+
+
+def settle(store: Store) -> None:
+    """Whatever a test did, the index must agree with the files, before and after a refresh."""
+    index = store.open()
+    for _ in range(2):
+        for literal in LITERALS:
+            ask(index, literal)
+            ask(index, literal, match="all", kinds=["thinking", "details", "system"])
+        if not store.root.is_dir():
+            return
+        index.refresh()
