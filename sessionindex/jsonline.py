@@ -6,8 +6,8 @@ and a caller can start again at its offset when the rest has come.
 
 Values: orjson reads a line where its answer is exact. Python's own reader takes the lines that
 orjson refuses though JavaScript reads them (lone surrogate escapes, invalid UTF-8, which becomes
-U+FFFD) or would round (19 digits or more in a row). Both obey one nesting limit. NaN, Infinity and
-comments are invalid. Integers are exact at any size; a decimal beyond a double is None.
+U+FFFD) or would round (whole numbers of 19 digits or more). Both obey one nesting limit. NaN,
+Infinity and comments are invalid. Integers are exact at any size; a decimal beyond a double is None.
 
 Not here: what the value means (`header`, `entry`), and reading files (`files`).
 """
@@ -71,16 +71,27 @@ def value(data: bytes, *, first: bool = False) -> Any:
     return _exact(text)
 
 
+_LONG: Final = b"0" * 19
 _DIGITS: Final = bytes(48 if 48 <= c <= 57 else 32 for c in range(256))
 
 
 def _has_long_number(data: bytes) -> bool:
-    """Whether 19 digits stand in a row (then 6 do in every third byte, which is cheaper to see)."""
+    """Whether 19 digits stand in a row outside a fraction.
+
+    Then 6 stand in a row in every third byte, which is cheaper to see.
+    """
     if len(data) < 19:
         return False
     if b"000000" not in data[::3].translate(_DIGITS):
         return False
-    return b"0" * 19 in data.translate(_DIGITS)
+    digits = data.translate(_DIGITS)
+    start = digits.find(_LONG)
+    while start >= 0:
+        if data[start - 1 : start] != b".":  # a fraction may be as long as it likes
+            return True
+        end = digits.find(b" ", start)
+        start = digits.find(_LONG, end) if end >= 0 else -1
+    return False
 
 
 def _refuse(word: str) -> None:

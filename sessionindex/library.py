@@ -15,9 +15,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sessionindex import conversation, ingest, pages, wire
+from sessionindex import conversation, pages, wire
 from sessionindex.access import Policy
 from sessionindex.catalog import Catalog
 from sessionindex.contracts import search_sessions
@@ -32,12 +32,14 @@ from sessionindex.errors import (
 from sessionindex.files import Changed, identity, spoken
 from sessionindex.index.schema import FORMAT
 from sessionindex.index.store import Holder
-from sessionindex.ingest import Progress, RefreshReport
 from sessionindex.model import Entry
 from sessionindex.ordering import Key
 from sessionindex.present import Present
 from sessionindex.selection import select
 from sessionindex.settings import Root
+
+if TYPE_CHECKING:
+    from sessionindex.ingest import Progress, RefreshReport
 
 _ATTEMPTS: Final = 4
 _TOOL_LIMIT: Final = 50
@@ -256,6 +258,8 @@ class SessionIndex:
         `progress` is called with bytes done and bytes in all. Raises IndexLocked where another
         writer works, IndexFolderError where the folder is not ours or cannot be written.
         """
+        from sessionindex import ingest  # reading needs none of it
+
         report = ingest.refresh(
             self._present.store,
             self.root.path,

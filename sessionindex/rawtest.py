@@ -7,7 +7,9 @@ its parts stand in the bytes, and its marker, where it has one. The parser decid
     strings       the term as JSON writes it, in parts: blocks of text are joined by line breaks,
                   and U+FFFD and lone surrogates never stand in a file as themselves
     compact JSON  (tools, details) the term as it stands, in parts between punctuation, because a
-                  file may hold blanks there; numbers are left out, a file may spell them otherwise
+                  file may hold blanks there; numbers are left out, a file may spell them otherwise;
+                  a term with a line break may go on in the next block, a string as it reads, so
+                  its parts hold nothing that JSON escapes
     tool results  `tool_result name#id` never stands in a file: what a term says beyond the words
                   of that frame
 
@@ -37,6 +39,7 @@ _find_caseless: Callable[..., int] = stringzilla.utf8_uncased_search
 
 _NOT_IN_FILES: Final = re.compile("[\n\ufffd\ud800-\udfff]+")
 _PUNCTUATION: Final = re.compile('[\n\ufffd\ud800-\udfff{}\\[\\],:"]+')
+_EITHER: Final = re.compile('[\x00-\x1f\ufffd\ud800-\udfff{}\\[\\],:"\\\\]+')
 _NUMBER: Final = re.compile(r"[0-9eE+.\-]+")
 _FRAME: Final = "tool_result "
 _NAMELESS: Final = "unknown"
@@ -193,9 +196,10 @@ def _as_strings(term: str, case_sensitive: bool) -> Form:
 
 
 def _as_compact_json(term: str, case_sensitive: bool) -> tuple[Part, ...]:
+    between = _EITHER if "\n" in term else _PUNCTUATION
     pieces = [
         piece
-        for piece in _PUNCTUATION.split(term)
+        for piece in between.split(term)
         if piece and not _NUMBER.fullmatch(piece) and piece.lower() not in "null"
     ]
     return tuple(_part(piece, case_sensitive) for piece in pieces)

@@ -4,13 +4,14 @@ White space is squeezed to single blanks, and at most `WIDTH` characters (code p
 included) are shown. Matches are found in the whole text, then mapped: from the lower-cased text
 back to the original (one character, İ, becomes two in lower case), then through the squeezing.
 A match that the window cuts is shown as far as it goes. Neither end of a window ever falls
-inside a character, and neither does it separate a character from the marks joined to it.
+inside a character, and neither does it separate a character from the marks joined to it, unless
+these alone would push the match out of the window.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final
 
@@ -71,33 +72,43 @@ def _joined(text: str, place: int) -> bool:
     )
 
 
+def _whole(text: str, place: int, least: int) -> int:
+    """`place` moved back to where nothing joined is parted, but never to `least` for that."""
+    moved = place
+    while moved > least and _joined(text, moved):
+        moved -= 1
+    return place if _joined(text, moved) else moved
+
+
+def _anchor(text: str, terms: Sequence[str], case_sensitive: bool) -> int:
+    """The first character of the first match that squeezing can show; 0 without a match."""
+    start, end = first_match(text, terms, case_sensitive) or (0, 0)
+    return next((place for place in range(start, end) if text[place] not in BLANKS), start)
+
+
 def cut(
     text: str, terms: Sequence[str], case_sensitive: bool
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The snippet of a text that holds one of the terms, and the matches in it, merged."""
-    anchor = first_match(text, terms, case_sensitive) or (0, 0)
-    start = max(0, anchor[0] - _BEFORE)
-    while start and _joined(text, start):
-        start -= 1
+    anchor = _anchor(text, terms, case_sensitive)
+    start = _whole(text, max(0, anchor - _BEFORE), max(0, anchor - 2 * _BEFORE))
     # What squeezing takes away may be filled up from behind: look at more than is shown.
-    stop = min(len(text), max(start + 4 * WIDTH, anchor[0] + 2 * WIDTH))
+    stop = min(len(text), max(start + 4 * WIDTH, anchor + 2 * WIDTH))
     spans = _spans(text, terms, case_sensitive, start, stop)
     shown, places = _squeezed(text, start, stop)
     lead = "…" if start else ""
     room = WIDTH - len(lead)
     if len(shown) > room or stop < len(text):
-        end = min(len(shown), room - 1)
-        while end and _joined(shown, end):
-            end -= 1
+        end = _whole(shown, min(len(shown), room - 1), bisect_right(places, anchor))
         shown = shown[:end].rstrip(" ")
         tail = "…"
     else:
         tail = ""
     matches: list[tuple[int, int]] = []
     for first, last in spans:
-        left = len(lead) + bisect_left(places, first)
+        # Where squeezing took the first character, the blank that stands for it is before it.
+        left = len(lead) + max(0, bisect_right(places, first) - 1)
         right = len(lead) + min(bisect_left(places, last), len(shown))
-        left = max(left, len(lead))
         if left >= right:
             continue
         if matches and left <= matches[-1][1]:
@@ -128,7 +139,10 @@ def _spans(
 
 
 def _squeezed(text: str, start: int, stop: int) -> tuple[str, list[int]]:
-    """text[start:stop] with white space squeezed, and for each kept character its place."""
+    """text[start:stop] with white space squeezed, and for each kept character its place.
+
+    The place of a blank at the end is kept, so that a match there does not fall on a neighbour.
+    """
     kept: list[str] = []
     places: list[int] = []
     for place in range(start, stop):
@@ -142,5 +156,4 @@ def _squeezed(text: str, start: int, stop: int) -> tuple[str, list[int]]:
             places.append(place)
     if kept and kept[-1] == " ":
         kept.pop()
-        places.pop()
     return "".join(kept), places

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Final
 
-WHITE = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+WHITE: Final = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _SPACES = re.compile(f"[{WHITE}]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-BLANKS = "".join(chr(c) for c in range(0x10000) if _SPACES.match(chr(c)))
+BLANKS: Final = WHITE.replace("\u2000-\u200a", "".join(map(chr, range(0x2000, 0x200B))))
 """Every white-space character, for `str.strip`."""
 
 
@@ -75,7 +75,7 @@ def _placed(digits: str, point: int) -> str:
 
 def _digits(value: int) -> str:
     """Decimal digits of an integer of any size (Python's own limit is 4,300 digits)."""
-    if -(10**4000) < value < 10**4000:
+    if value.bit_length() < 13_000:
         return str(value)
     sign, rest, blocks = ("-" if value < 0 else ""), abs(value), []
     while rest:

@@ -65,6 +65,7 @@ Examples:
 @click.option(
     "-C", "--context", type=click.IntRange(0), metavar="N", help="N entries around a hit."
 )
+@click.option("--heading/--no-heading", default=None, help="Group by session (on a terminal).")
 @click.option(
     "--limit", type=click.IntRange(1), default=50, show_default=True, help="Hits at most."
 )
@@ -155,7 +156,8 @@ def _total(hits: int, sessions: int) -> str:
 def _hits(index: SessionIndex, result: SearchResult, asked: dict[str, Any]) -> None:
     style = Style(asked["color"])
     around = asked["context"]
-    if not sys.stdout.isatty() and around is None:
+    heading = sys.stdout.isatty() if asked["heading"] is None else asked["heading"]
+    if not heading and around is None:
         for hit in result.hits:
             print(flat_hit(hit, style))
         return
@@ -171,7 +173,7 @@ def _hits(index: SessionIndex, result: SearchResult, asked: dict[str, Any]) -> N
             if around is None:
                 _one(hit, style)
             else:
-                transcript.print_around(index, path, hit.line_no, around, style, brief=True)
+                transcript.print_hit(index, hit, around, style)
     if result.has_more:
         options.say(f"{len(result.hits)} shown, there are more: --limit N, or -c for their number")
     elif result.total and sys.stdout.isatty():

@@ -34,5 +34,5 @@ def command(place: str, context: int, as_json: bool, color: str, **where: Any) -
         rows = [wire.entry_row(entry, entries.text(entry)) for entry in found]
         sys.stdout.buffer.write(wire.dumps(rows, pretty=sys.stdout.isatty()) + b"\n")
     else:
-        transcript.print_around(index, session, int(number), context, Style(color), brief=False)
+        transcript.print_around(index, session, int(number), context, Style(color))
     return 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sessionindex import SessionIndex
 from sessionindex import entry as entries
-from sessionindex.cli.render import Style, harmless, local_time, shortened, who, width
+from sessionindex.cli.render import Style, harmless, highlighted, local_time, shortened, who, width
+from sessionindex.contracts.search_sessions import Hit
 from sessionindex.model import KINDS, Entry
 from sessionindex.text import squeeze
 
@@ -12,26 +13,26 @@ _LINES = 12
 """How much of an entry beside the hit is shown."""
 
 
-def print_around(
-    index: SessionIndex, session: str, line_no: int, count: int, style: Style, *, brief: bool
-) -> None:
-    """The conversation around a line; `brief` keeps each entry to one line."""
-    _, found = index.around(session, line_no, count)
-    for entry in found:
-        if brief:
-            _print_brief(entry, entry.line_no == line_no, style)
+def print_around(index: SessionIndex, session: str, line_no: int, count: int, style: Style) -> None:
+    """The conversation around a line: that entry in full, the others as they begin."""
+    for entry in index.around(session, line_no, count)[1]:
+        print_entry(entry, style, lines=None if entry.line_no == line_no else _LINES)
+
+
+def print_hit(index: SessionIndex, hit: Hit, count: int, style: Style) -> None:
+    """A hit between the entries around it, each on one line."""
+    for entry in index.around(hit.session_path, hit.line_no, count)[1]:
+        is_hit = entry.line_no == hit.line_no
+        place = f"{entry.line_no:>6}{':' if is_hit else '-'}"
+        speaker = harmless(who(entry.type, entry.role))
+        room = max(30, width() - len(place) - len(speaker) - 4)
+        if is_hit:
+            said = highlighted(hit.snippet, hit.matches, style, room)
         else:
-            print_entry(entry, style, lines=None if entry.line_no == line_no else _LINES)
-    if brief and count:
-        print(style.quiet("    --"))
-
-
-def _print_brief(entry: Entry, is_hit: bool, style: Style) -> None:
-    place = f"{entry.line_no:>6}{':' if is_hit else '-'}"
-    speaker = harmless(who(entry.type, entry.role))
-    room = max(30, width() - len(place) - len(speaker) - 3)
-    said = shortened(harmless(squeeze(_said(entry)[:4000])), room)
-    print(f"{style.place(place)} {style.quiet(speaker)}  {style.strong(said) if is_hit else said}")
+            said = shortened(harmless(squeeze(_said(entry)[:4000])), room)
+        print(f"{style.place(place)} {style.quiet(speaker)}  {said}")
+    if count:
+        print(style.quiet("     --"))
 
 
 def _said(entry: Entry) -> str:

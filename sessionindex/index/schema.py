@@ -31,9 +31,11 @@ import orjson
 import tantivy
 
 from sessionindex import entry as entries
+from sessionindex import jsonline
 from sessionindex.coverage import Cursor, Identity
 from sessionindex.fold import GRAM, PAD, key
 from sessionindex.model import Entry, Kind, Session
+from sessionindex.text import compact_json
 from sessionindex.timestamps import instant_ms, stored
 
 _TANTIVY: Final = getattr(tantivy, "__version__", "unknown")
@@ -130,19 +132,21 @@ def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict
 
 def file_document(record: Record) -> dict[str, Any]:
     """The fields of a file's document."""
-    facts = orjson.dumps(
-        [
-            record.key,
-            record.path,
-            list(asdict(record.session).values()),
-            record.name,
-            list(asdict(record.cursor.identity).values()),
-            [getattr(record.cursor, name) for name in _CURSOR],
-            record.entries,
-            record.problems,
-        ]
-    )
-    return {"file": record.key, "facts": facts}
+    facts = [
+        record.key,
+        record.path,
+        list(asdict(record.session).values()),
+        record.name,
+        list(asdict(record.cursor.identity).values()),
+        [getattr(record.cursor, name) for name in _CURSOR],
+        record.entries,
+        list(map(list, record.problems)),
+    ]
+    try:
+        spelled = orjson.dumps(facts)
+    except TypeError:  # a header or a name with lone surrogates, or a version beyond 64 bits
+        spelled = compact_json(facts).encode()
+    return {"file": record.key, "facts": spelled}
 
 
 _CURSOR: Final = ("proven", "offset", "lines", "checksum", "head", "tail")
@@ -150,7 +154,11 @@ _CURSOR: Final = ("proven", "offset", "lines", "checksum", "head", "tail")
 
 def record(facts: bytes) -> Record:
     """The Record that a file document holds; a header without zone is read in the zone of now."""
-    number, path, header, name, identity, cursor, count, problems = orjson.loads(facts)
+    try:
+        found = orjson.loads(facts)
+    except orjson.JSONDecodeError:
+        found = jsonline.value(facts)
+    number, path, header, name, identity, cursor, count, problems = found
     session = Session(*header)
     moment = stored(session.timestamp) if not session.timestamp.endswith("Z") else None
     if moment and moment[1]:
