@@ -219,6 +219,12 @@ def _blocks(entry: Entry, kind: str) -> Iterator[dict[str, Any]]:
                 yield block
 
 
+def calls(entry: Entry) -> list[tuple[str, dict[str, Any]]]:
+    """The tool calls of an entry: the name of each, and its whole block."""
+    blocks = _blocks(entry, "toolCall")
+    return [(block["name"], block) for block in blocks if isinstance(block.get("name"), str)]
+
+
 def _tools(entry: Entry) -> list[str]:
     if entry.role == "toolResult":
         message = entry.value["message"]
@@ -226,10 +232,8 @@ def _tools(entry: Entry) -> list[str]:
         return [f"tool_result {name}#{_name(message.get('toolCallId')) or 'unknown'}"]
     texts: list[str] = []
     decoded: list[str] = []
-    for call in _blocks(entry, "toolCall"):
-        if not isinstance(call.get("name"), str):
-            continue
-        texts.append(call["name"])
+    for name, call in calls(entry):
+        texts.append(name)
         if "arguments" in call:
             texts.append(compact_json(call["arguments"]))
             decoded += _decoded(call["arguments"])

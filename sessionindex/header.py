@@ -20,6 +20,8 @@ from sessionindex.timestamps import spelled
 MAX_BYTES: Final = 1 << 20
 """The longest first line that counts, its LF apart."""
 
+_MAX_VERSION: Final = 2**53 - 1  # no version is larger: beyond it nothing could keep the number
+
 TOO_LONG: Final = f"first line is longer than {MAX_BYTES} bytes"
 
 
@@ -62,4 +64,4 @@ def _version(value: dict[str, Any]) -> int:
     version = value.get("version", 1)
     if isinstance(version, bool) or not isinstance(version, int | float):
         return 0
-    return int(version) if version >= 1 and version == int(version) else 0
+    return min(int(version), _MAX_VERSION) if version >= 1 and version == int(version) else 0

@@ -228,7 +228,17 @@ class _Run:
                 writer.drop(record.key)
             record = _begun(one.found, record.key if record else self._next_key(), now)
         state = _Reading(record, self._problems)
-        for offset, block, complete in whole_lines(descriptor, record.cursor.offset, now.size):
+        try:
+            self._fill(writer, state, descriptor, now)
+            writer.put(state.record(descriptor, now, proven=is_proven(now, clock)))
+        except OSError:
+            writer.drop(record.key)  # else lines would stay that no cursor knows of
+            raise
+        self._entries += state.added
+
+    def _fill(self, writer: Writer, state: _Reading, descriptor: int, now: Identity) -> None:
+        """Add what lies between the cursor and where the file reached when it was opened."""
+        for offset, block, complete in whole_lines(descriptor, state.offset, now.size):
             if not complete:
                 break
             state.take(writer, block, offset)
@@ -238,8 +248,6 @@ class _Run:
                 writer.commit()
             if self._progress:
                 self._progress(self._bytes, self.total)
-        writer.put(state.record(descriptor, now, proven=is_proven(now, clock)))
-        self._entries += state.added
 
     def _next_key(self) -> int:
         self._last_key += 1
@@ -266,7 +274,7 @@ class _Reading:
 
     def __init__(self, record: Record, problems: dict[str, int]) -> None:
         self._record = record
-        self._offset = record.cursor.offset
+        self.offset = record.cursor.offset
         self._lines = record.cursor.lines
         self._checksum = record.cursor.checksum
         self._name = record.name
@@ -292,12 +300,12 @@ class _Reading:
                 self._problems.append((line.line_no, entry.reason_number(found)))
                 self._counted[found.code] = self._counted.get(found.code, 0) + 1
         self._checksum = digest(block, self._checksum)
-        self._offset = offset + len(block)
+        self.offset = offset + len(block)
 
     def record(self, descriptor: int, now: Identity, *, proven: bool) -> Record:
         """What the index now knows of the file."""
-        head, tail = edges(descriptor, self._offset)
-        cursor = Cursor(now, proven, self._offset, self._lines, self._checksum, head, tail)
+        head, tail = edges(descriptor, self.offset)
+        cursor = Cursor(now, proven, self.offset, self._lines, self._checksum, head, tail)
         old = self._record
         return Record(
             old.key,

@@ -7,7 +7,8 @@ and a caller can start again at its offset when the rest has come.
 Values: orjson reads a line where its answer is exact. Python's own reader takes the lines that
 orjson refuses though JavaScript reads them (lone surrogate escapes, invalid UTF-8, which becomes
 U+FFFD) or would round (whole numbers of 19 digits or more). Both obey one nesting limit. NaN,
-Infinity and comments are invalid. Integers are exact at any size; a decimal beyond a double is None.
+Infinity and comments are invalid. Integers are exact at any size; a decimal beyond a double is
+None.
 
 Not here: what the value means (`header`, `entry`), and reading files (`files`).
 """

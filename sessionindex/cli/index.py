@@ -10,6 +10,7 @@ import click
 
 from sessionindex import wire
 from sessionindex.cli import options
+from sessionindex.cli.render import size
 from sessionindex.errors import IndexLocked
 
 
@@ -46,9 +47,7 @@ def command(rebuild: bool, as_json: bool, **where: Any) -> int:
         if number
     ]
     speed = f", {report.bytes / 1e6 / report.seconds:.0f} MB/s" if report.bytes > 1e6 else ""
-    cost = (
-        f"{report.entries:,} entries, {report.bytes / 1e6:,.1f} MB, {report.seconds:.1f} s{speed}"
-    )
+    cost = f"{report.entries:,} entries, {size(report.bytes)}, {report.seconds:.1f} s{speed}"
     print(f"{report.files:,} sessions: {', '.join(done) or 'nothing new'} ({cost})")
     if report.problems:
         bad = ", ".join(f"{count:,} {code}" for code, count in sorted(report.problems.items()))

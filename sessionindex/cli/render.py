@@ -120,7 +120,8 @@ def _window(
     first = spans[0][0] if spans else 0
     if _columns(text[: spans[0][1]] if spans else "") > room - 2:
         start = first
-        budget = room // 3
+        # Some of what stands before; more where little follows.
+        budget = max(room // 3, room - 2 - _columns(text[first:]))
         while start and (budget := budget - _wide(text[start - 1])) >= 0:
             start -= 1
     lead = "…" if start and text[start] != "…" else ""
@@ -132,6 +133,17 @@ def _window(
     shift = len(lead) - start
     kept = [(max(a, start) + shift, min(b, end) + shift) for a, b in spans if b > start and a < end]
     return f"{lead}{text[start:end]}{tail}", kept
+
+
+def size(number: int) -> str:
+    """Bytes as people write them."""
+    if number < 1000:
+        return f"{number} B"
+    if number < 100_000:
+        return f"{number / 1e3:.1f} kB"
+    if number < 1_000_000_000:
+        return f"{number / 1e6:,.1f} MB"
+    return f"{number / 1e9:,.1f} GB"
 
 
 def flat_hit(hit: Hit, style: Style) -> str:

@@ -150,6 +150,8 @@ def _sessions(result: SearchResult, asked: dict[str, Any]) -> None:
 
 
 def _total(hits: int, sessions: int) -> str:
+    if not hits:
+        return "no hits"
     return f"{hits:,} hit{'s' * (hits != 1)} in {sessions:,} session{'s' * (sessions != 1)}"
 
 
@@ -176,8 +178,9 @@ def _hits(index: SessionIndex, result: SearchResult, asked: dict[str, Any]) -> N
                 transcript.print_hit(index, hit, around, style)
     if result.has_more:
         options.say(f"{len(result.hits)} shown, there are more: --limit N, or -c for their number")
-    elif result.total and sys.stdout.isatty():
-        print(f"\n{_total(result.total, result.sessions or 0)}", file=sys.stderr)
+    elif result.total is not None and sys.stdout.isatty():
+        gap = "\n" if result.hits else ""
+        print(f"{gap}{_total(result.total, result.sessions or 0)}", file=sys.stderr)
 
 
 def _heading(hit: Hit, words: str, style: Style) -> None:

@@ -10,7 +10,7 @@ import click
 
 from sessionindex import wire
 from sessionindex.cli import options
-from sessionindex.cli.render import harmless
+from sessionindex.cli.render import harmless, size
 
 
 @click.command(epilog="Example: sessionindex status --json", short_help="What the index covers.")
@@ -26,15 +26,15 @@ def command(as_json: bool, **where: Any) -> int:
     share = 100 * status.index_bytes / status.bytes if status.bytes else 0
     rows = [
         ("root", f"{status.root} ({status.layout})"),
-        ("sessions", f"{status.sessions:,} ({status.bytes / 1e6:,.1f} MB)"),
+        ("sessions", f"{status.sessions:,} ({size(status.bytes)})"),
         ("index", status.index_dir),
-        ("", f"{status.entries:,} entries, {status.index_bytes / 1e6:,.1f} MB ({share:.0f} %)"),
+        ("", f"{status.entries:,} entries, {size(status.index_bytes)} ({share:.0f} %)"),
         (
             "covered",
             f"{status.fresh:,} whole, {status.behind:,} grown since, "
             f"{status.stale:,} rewritten since, {status.new:,} not yet",
         ),
-        ("to read", f"{status.pending_bytes / 1e6:,.1f} MB by each question"),
+        ("to read", f"{size(status.pending_bytes)} by each question"),
         ("writer", str(status.writer) if status.writer else "none"),
     ]
     if status.damage:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sessionindex import SessionIndex
 from sessionindex import entry as entries
 from sessionindex.cli.render import Style, harmless, highlighted, local_time, shortened, who, width
 from sessionindex.contracts.search_sessions import Hit
 from sessionindex.model import KINDS, Entry
-from sessionindex.text import squeeze
+from sessionindex.text import compact_json, squeeze
 
 _LINES = 12
 """How much of an entry beside the hit is shown."""
@@ -46,24 +48,56 @@ def _said(entry: Entry) -> str:
 
 def print_entry(entry: Entry, style: Style, *, lines: int | None) -> None:
     """One entry in full, or its first lines."""
-    head = f"{entry.line_no:>6}  {harmless(who(entry.type, entry.role))}"
-    moment = local_time(entry.timestamp)
-    print(f"{style.place(head)}  {style.quiet(harmless(moment))}")
+    speaker = who(entry.type, entry.role)
+    if entry.role == "toolResult":
+        message = entry.value["message"]
+        speaker += f" {message.get('toolName')}{' (error)' if message.get('isError') else ''}"
+    head = f"{entry.line_no:>6}  {harmless(speaker)}"
+    print(f"{style.place(head)}  {style.quiet(harmless(local_time(entry.timestamp)))}")
     for kind in KINDS:
-        text = entries.searchable(entry, kind)
-        if text and kind != "details":
-            _print_text(text, "" if kind in ("text", "shell") else kind, style, lines)
+        if kind == "tools":
+            for name, call in entries.calls(entry):
+                _print_text(_call(name, call), style, lines)
+        elif kind != "details" and (text := entries.searchable(entry, kind)):
+            if kind in ("text", "shell"):
+                _print_text(text, style, lines)
+            else:
+                _print_text(f"[{kind}]\n{text}", style, lines, quiet=True)
     print()
 
 
-def _print_text(text: str, label: str, style: Style, lines: int | None) -> None:
+def _call(name: str, call: dict[str, Any]) -> str:
+    """A tool call as a person reads it: an argument a line, text as it was meant."""
+    return "\n".join([f"→ {name}", *_outline(call.get("arguments"), "  ", 5)])
+
+
+def _outline(value: Any, indent: str, depth: int) -> list[str]:
+    if isinstance(value, dict) and value and depth:
+        rows = []
+        for name, member in value.items():
+            inner = _outline(member, indent + "  ", depth - 1)
+            if len(inner) == 1:
+                rows.append(f"{indent}{name}: {inner[0].strip()}")
+            else:
+                rows += [f"{indent}{name}:", *inner]
+        return rows
+    if isinstance(value, list) and value and depth:
+        rows = []
+        for member in value:
+            inner = _outline(member, indent + "  ", depth - 1)
+            rows += [f"{indent}- {inner[0].lstrip()}", *inner[1:]]
+        return rows
+    if isinstance(value, str):
+        return [indent + row for row in value.rstrip("\n").split("\n")]
+    return [indent + compact_json(value)]
+
+
+def _print_text(text: str, style: Style, lines: int | None, *, quiet: bool = False) -> None:
     rows = harmless(text, lines=True).rstrip("\n").split("\n")
     shown = rows if lines is None else rows[:lines]
-    if label:
-        print(style.quiet(f"        [{label}]"))
     for row in shown:
         if lines is not None and len(row) > 400:
             row = row[:400] + "…"
-        print(f"        {style.quiet(row) if label else row}")
+        print(f"        {style.quiet(row) if quiet else row}".rstrip())
     if len(shown) < len(rows):
         print(style.quiet(f"        … {len(rows) - len(shown):,} more lines"))

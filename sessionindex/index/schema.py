@@ -144,7 +144,7 @@ def file_document(record: Record) -> dict[str, Any]:
     ]
     try:
         spelled = orjson.dumps(facts)
-    except TypeError:  # a header or a name with lone surrogates, or a version beyond 64 bits
+    except TypeError:  # a header or a name with lone surrogates
         spelled = compact_json(facts).encode()
     return {"file": record.key, "facts": spelled}
 

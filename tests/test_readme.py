@@ -1,0 +1,54 @@
+"""The README's examples are run, on the sample store, in a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from terminal import environment, terminal
+
+import sessionindex
+
+README = Path(__file__).parent.parent / "README.md"
+SAMPLE = Path(sessionindex.__file__).parent / "sample"
+EXAMPLES = re.findall(r"```console\n\$ sessionindex (.*?)\n(.*?)```", README.read_text(), re.S)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of somebody whose only sessions are the sample."""
+    home = tmp_path_factory.mktemp("home")
+    shutil.copytree(SAMPLE, home / ".pi" / "agent" / "sessions")
+    return home
+
+
+def shown(command: str, home: Path) -> str:
+    """What a person sees who enters the command."""
+    ran = terminal(shlex.split(command), environment(home, NO_COLOR="1"))
+    text = ran.out.replace(str(home), "/home/ada")
+    return re.sub(r'("nextCursor": ")[^"]*', r"\1…", text)
+
+
+def test_there_are_five_examples() -> None:
+    assert len(EXAMPLES) == 5
+
+
+@pytest.mark.parametrize(("command", "expected"), EXAMPLES, ids=[row[0] for row in EXAMPLES])
+def test_an_example_prints_what_the_readme_says(command: str, expected: str, home: Path) -> None:
+    assert shown(command, home) == expected
+
+
+def test_the_library_example_runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Python block works as written, on the sample."""
+    block = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)[0]
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("SESSIONINDEX_DIR", str(home / "index"))
+    for name in ("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "PI_SESSION_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(home)
+    said: list[str] = []
+    exec(block, {"print": lambda *words: said.append(" ".join(map(str, words)))})
+    assert said[-1] == "1 in 1 sessions"
