@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -106,13 +107,14 @@ def dumps(value: Any, *, pretty: bool = False) -> bytes:
         data = orjson.dumps(value, option=orjson.OPT_INDENT_2 if pretty else None)
     except TypeError:  # a lone surrogate, or an integer beyond 64 bits
         return json.dumps(value, indent=2 if pretty else None).encode("ascii")
-    if b"\x7f" in data or b"\xc2" in data:
-        text = data.decode("utf-8").translate(_CONTROLS)
-        data = text.encode("utf-8")
-    return data
+    if data.isascii() and b"\x7f" not in data:
+        return data
+    escaped = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", data.decode("utf-8"))
+    return escaped.encode("utf-8")
 
 
-_CONTROLS: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+# DEL and C1 (a terminal may take them for ESC [), and marks that turn the text's direction.
+_CONTROLS: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 # --- search_sessions -----------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def run(arguments: list[str] | None = None) -> int:
         return _failed(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         return 130
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click makes the first into the second
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0  # whoever reads us has read enough
     except OSError as error:
