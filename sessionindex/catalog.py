@@ -25,11 +25,15 @@ from sessionindex.model import PathWarning, Session
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A session file now; `record` is there where the index still holds for a prefix of it."""
+    """A session file now; `record` is there where the index still holds for a prefix of it.
+
+    `checked` bytes were read to find that out.
+    """
 
     found: Found
     verdict: Verdict
     record: Record | None
+    checked: int
 
     @property
     def path(self) -> str:
@@ -66,7 +70,9 @@ def take(root: str, *, flat: bool, policy: Policy, records: Mapping[str, Record]
     for found in tree.sessions:
         verdict = verdicts[found.path]
         held = records[found.path] if verdict in ("fresh", "behind") else None
-        files.append(File(found, verdict, held))
+        unsure = held is not None and judge(found.identity, held.cursor) == "unsure"
+        checked = held.cursor.offset if held and unsure else 0
+        files.append(File(found, verdict, held, checked))
     return Catalog(tuple(files), tree.warnings, tree.readable)
 
 

@@ -122,7 +122,7 @@ def refresh(
     """
     began = time.monotonic()
     with store.writing(kind, fresh=fresh) as generation:
-        records = Reader(generation.index).records()
+        records = Reader(generation.index, root).records()
         verdicts: dict[str, Verdict] = {}
 
         def header_of(path: str, listed: Identity) -> Session | str:
@@ -143,7 +143,7 @@ def refresh(
         run = _Run(store, tree.warnings, progress, sum(one.bytes for one in todo))
         if todo:
             large = run.total > _LARGE
-            with Writer(generation, large=large) as writer:
+            with Writer(generation, root, large=large) as writer:
                 run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
         generation.publish()
     return run.report(len(tree.sessions), time.monotonic() - began)

@@ -70,8 +70,9 @@ class Status:
 
 
 BeforeScan = Callable[[int, SessionIndexError | None], bool]
-"""Asked before a search reads files: bytes that the index does not cover, and why it covers
-nothing where that is so. An answer of True says that the index was refreshed meanwhile."""
+"""Asked before a search reads files: bytes that the index does not cover or whose coverage had to
+be checked, and why it covers nothing where that is so. An answer of True says that the index was
+refreshed meanwhile."""
 
 
 class SessionIndex:
@@ -198,7 +199,7 @@ class SessionIndex:
         """Whether whoever wants to refresh before files are scanned has done so."""
         if self.before_scan is None:
             return False
-        uncovered = sum(file.uncovered for file in now.files)
+        uncovered = sum(file.uncovered + file.checked for file in now.files)
         return self.before_scan(uncovered, self._present.damage())
 
     def _digest(self, question: Question) -> str:
@@ -271,6 +272,10 @@ class SessionIndex:
         )
         self._present.give_up(None)
         return report
+
+    def damage(self) -> SessionIndexError | None:
+        """Why there is no index to read from now; None where there is one."""
+        return self._present.damage()
 
     def status(self) -> Status:
         """What is there and how much of it the index covers, within the access bound."""

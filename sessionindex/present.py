@@ -66,9 +66,15 @@ class Present:
             if self._damage is not None:
                 raise self._damage
             state = self.store.state()
-            if self._reader is None or self._reader[0] != state or state is None:
+            while self._reader is None or self._reader[0] != state:
                 self._reader = None
-                self._reader = (state, Reader(self.store.open()))
+                try:
+                    self._reader = (state, Reader(self.store.open(), self.root.path))
+                except IndexUnusable:
+                    # A segment may have been replaced under our eyes: then look again.
+                    state, before = self.store.state(), state
+                    if state == before:
+                        raise
             return self._reader[1]
 
     def reader(self) -> Reader | None:

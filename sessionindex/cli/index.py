@@ -11,7 +11,7 @@ import click
 from sessionindex import wire
 from sessionindex.cli import options
 from sessionindex.cli.render import size
-from sessionindex.errors import IndexLocked
+from sessionindex.errors import IndexLocked, IndexUnusable
 
 
 @click.command(epilog="Example: sessionindex index", short_help="Bring the index up to date.")
@@ -21,9 +21,9 @@ from sessionindex.errors import IndexLocked
 def command(rebuild: bool, as_json: bool, **where: Any) -> int:
     """Read what is new or changed in the sessions into the index."""
     index = options.opened(**where)
-    damage = index.status().damage
-    if damage and not rebuild and "never indexed" not in damage:
-        options.say(f"{damage}; building it anew")
+    error = index.damage()
+    if isinstance(error, IndexUnusable) and error.damaged and not rebuild:
+        options.say(f"{error}; building it anew")
     try:
         report = options.refresh(index, rebuild=rebuild)
     except IndexLocked as busy:

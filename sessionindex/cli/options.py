@@ -14,7 +14,6 @@ import click
 from sessionindex import SessionIndex
 from sessionindex.errors import (
     IndexFolderError,
-    IndexLocked,
     IndexUnusable,
     RootError,
     SessionIndexError,
@@ -80,7 +79,7 @@ def refresh_when_needed(index: SessionIndex) -> None:
             say(f"{error}; building it anew")
         try:
             refresh(index)
-        except (IndexLocked, IndexFolderError) as refused:
+        except SessionIndexError as refused:
             say(f"{refused}; reading the files instead")
             return False
         return True

@@ -64,7 +64,9 @@ class Candidates:
 class Reader:
     """One commit of an index."""
 
-    def __init__(self, index: tantivy.Index) -> None:
+    def __init__(self, index: tantivy.Index, root: str) -> None:
+        """`root` is the sessions root as it is spelled now: records name files below it."""
+        self._root = root
         self._schema = index.schema
         self._records: dict[str, Record] | None = None
         with translated("read"):
@@ -88,7 +90,7 @@ class Reader:
             )
             for _, address in self._searcher.search(query, limit=total, count=False).hits:
                 facts = self._searcher.doc(address).get_first("facts")
-                record = schema.record(bytes(facts or b""))
+                record = schema.record(bytes(facts or b""), self._root)
                 found[record.path] = record
         return found
 

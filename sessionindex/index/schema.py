@@ -23,6 +23,7 @@ an index of another format is never read, a new one is built beside it.
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -130,11 +131,11 @@ def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict
     return fields, size
 
 
-def file_document(record: Record) -> dict[str, Any]:
-    """The fields of a file's document."""
+def file_document(record: Record, root: str) -> dict[str, Any]:
+    """The fields of a file's document; its path is kept relative to the root."""
     facts = [
         record.key,
-        record.path,
+        os.path.relpath(record.path, root),
         list(asdict(record.session).values()),
         record.name,
         list(asdict(record.cursor.identity).values()),
@@ -152,7 +153,7 @@ def file_document(record: Record) -> dict[str, Any]:
 _CURSOR: Final = ("proven", "offset", "lines", "checksum", "head", "tail")
 
 
-def record(facts: bytes) -> Record:
+def record(facts: bytes, root: str) -> Record:
     """The Record that a file document holds; a header without zone is read in the zone of now."""
     try:
         found = orjson.loads(facts)
@@ -165,7 +166,7 @@ def record(facts: bytes) -> Record:
         session = replace(session, timestamp_ms=instant_ms(session.timestamp) or 0)
     return Record(
         number,
-        path,
+        os.path.join(root, path),
         session,
         name,
         Cursor(Identity(*identity), *cursor),

@@ -40,6 +40,7 @@ from sessionindex.index import schema
 
 MARKER: Final = "sessionindex.json"
 LOCK: Final = "writer.lock"
+_NONE: Final = "g0"
 _GENERATION: Final = re.compile(r"g([0-9]{1,9})")
 
 
@@ -55,12 +56,21 @@ class Holder:
         return f"process {self.pid} ({self.kind})"
 
 
+_SYSTEM: Final = re.compile(
+    "No space left|Read-only file system|Permission denied|Disk quota|Too many open files"
+    "|index writer was killed"  # what a thread says later of the first of these
+)
+"""What the system refused: the index itself is as good as it was."""
+
+
 @contextmanager
 def translated(what: str) -> Iterator[None]:
     """tantivy's failures as IndexUnusable; everything else passes."""
     try:
         yield
     except (ValueError, RuntimeError, OverflowError) as error:
+        if _SYSTEM.search(str(error)):
+            raise IndexFolderError(f"cannot use the index folder ({what}: {error})", "") from error
         raise IndexUnusable(f"the index is damaged ({what}: {error})", damaged=True) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":
@@ -84,6 +94,8 @@ class Store:
         marker = self._marker()
         if marker is None:
             raise IndexUnusable("this root was never indexed", damaged=False)
+        if marker.get("generation") == _NONE:
+            raise IndexUnusable("this root was never indexed", damaged=False)
         if marker.get("format") != schema.FORMAT:
             raise IndexUnusable("the index has the format of another version", damaged=True)
         return self._open_generation(str(marker["generation"]))
@@ -105,7 +117,7 @@ class Store:
         try:
             with os.scandir(os.path.join(self.folder, self._current())) as found:
                 return sum(item.stat().st_size for item in found)
-        except OSError:
+        except (OSError, IndexFolderError):
             return 0
 
     def _open_generation(self, generation: str) -> tantivy.Index:
@@ -132,7 +144,7 @@ class Store:
             with open(meta, "rb") as opened:
                 try:
                     segments = orjson.loads(opened.read())["segments"]
-                    names = {segment["segment_id"].replace("-", "") for segment in segments}
+                    names = {_segment(one): _deletions(one) for one in segments}
                 except (ValueError, KeyError, TypeError) as error:
                     raise IndexUnusable("the index is damaged (meta.json)", damaged=True) from error
             young = self._younger(folder, names, committed)
@@ -141,7 +153,8 @@ class Store:
             if os.stat(meta).st_mtime_ns == committed:
                 raise IndexUnusable(f"the index is damaged ({young} was changed)", damaged=True)
 
-    def _younger(self, folder: str, names: set[str], committed: int) -> str | None:
+    def _younger(self, folder: str, names: dict[str, str], committed: int) -> str | None:
+        """A file of these segments that was written after the commit, or one that is gone."""
         seen = set()
         with os.scandir(folder) as found:
             for item in found:
@@ -149,13 +162,15 @@ class Store:
                 if segment not in names:
                     continue
                 seen.add(segment)
+                # Deletions of the next commit are written before it: they name a later state.
+                if item.name.endswith(".del") and item.name != names[segment]:
+                    continue
                 try:
-                    # Deletions of the next commit are written before it: they name a later state.
-                    if item.stat().st_mtime_ns > committed and not item.name.endswith(".del"):
+                    if item.stat().st_mtime_ns > committed:
                         return item.name
                 except FileNotFoundError:
                     return item.name
-        return next(iter(names - seen), None)
+        return next(iter(names.keys() - seen), None)
 
     def _marker(self) -> dict[str, Any] | None:
         """What the marker says; None where the folder is missing or empty."""
@@ -170,7 +185,7 @@ class Store:
         except ValueError:
             marker = None
         if not isinstance(marker, dict) or not _GENERATION.fullmatch(str(marker.get("generation"))):
-            return {"format": None, "generation": "g0"}
+            return {"format": None, "generation": "g?"}  # ours, but not to be read
         if marker.get("root") != self.root:
             raise IndexFolderError(
                 f"the index folder belongs to another root: {self.folder}", self.folder
@@ -208,8 +223,9 @@ class Store:
         try:
             self._marker()  # before anything is made: a folder that is not ours is left alone
             files.make_private_folder(self.folder)
+            files.narrow(self.folder)
             if not os.path.exists(os.path.join(self.folder, MARKER)):
-                self._point_to("g0")
+                self._point_to(_NONE)
             lock = self._lock(kind)
         except OSError as error:
             raise IndexFolderError(
@@ -249,12 +265,16 @@ class Store:
     def _lock(self, kind: str) -> int:
         path = os.path.join(self.folder, LOCK)
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = self._said(lock)
-            os.close(lock)
-            raise IndexLocked(str(holder)) from error
+        for patience in range(3, -1, -1):  # whoever only asks for the holder has it for a moment
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if not patience:
+                    holder = self._said(lock)
+                    os.close(lock)
+                    raise IndexLocked(str(holder)) from error
+                time.sleep(0.01)
         said = {"pid": os.getpid(), "since": time.time_ns() // 1_000_000, "kind": kind}
         os.ftruncate(lock, 0)
         os.pwrite(lock, orjson.dumps(said), 0)
@@ -284,7 +304,7 @@ class Store:
 
     def _current(self) -> str:
         marker = self._marker()
-        return str(marker["generation"]) if marker else "g0"
+        return str(marker["generation"]) if marker else _NONE
 
     def _point_to(self, generation: str) -> None:
         marker = {"format": schema.FORMAT, "root": self.root, "generation": generation}
@@ -299,6 +319,17 @@ class Store:
                 shutil.rmtree(path, ignore_errors=True)
             elif name.startswith(MARKER + "."):
                 os.unlink(path)
+
+
+def _segment(meta: dict[str, Any]) -> str:
+    """What the names of a segment's files begin with."""
+    return str(meta["segment_id"]).replace("-", "")
+
+
+def _deletions(meta: dict[str, Any]) -> str:
+    """The file that says which documents of a segment are deleted; "" where none is."""
+    deletes = meta.get("deletes")
+    return f"{_segment(meta)}.{deletes['opstamp']}.del" if deletes else ""
 
 
 @dataclass(slots=True)

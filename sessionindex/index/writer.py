@@ -10,12 +10,14 @@ closing waits for merges, without which every short-lived writer would leave a s
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final
 
 from tantivy import Document, Query
 
 from sessionindex import files
+from sessionindex.errors import SessionIndexError
 from sessionindex.index import schema
 from sessionindex.index.schema import Record
 from sessionindex.index.store import Generation, translated
@@ -30,10 +32,11 @@ _HEAP: Final = 64_000_000
 class Writer:
     """One writing session on a generation; a context manager that commits nothing by itself."""
 
-    def __init__(self, generation: Generation, *, large: bool) -> None:
+    def __init__(self, generation: Generation, root: str, *, large: bool) -> None:
         """`large` takes two threads and a big heap, which a small update cannot earn back."""
         self._generation = generation
         self._schema = generation.index.schema
+        self._root = root
         self._pending = 0
         with translated("write"):
             self._writer = generation.index.writer(
@@ -50,8 +53,11 @@ class Writer:
         trace: TracebackType | None,
     ) -> None:
         if kind is not None:
-            with translated("roll back"):
+            with suppress(SessionIndexError), translated("roll back"):
                 self._writer.rollback()
+            with suppress(SessionIndexError), translated("merge"):
+                self._writer.wait_merging_threads()
+            return
         with translated("merge"):
             self._writer.wait_merging_threads()
         files.narrow(self._generation.folder)
@@ -76,7 +82,7 @@ class Writer:
         """Replace the record of a file by this one."""
         self._delete("file", record.key)
         with translated("add"):
-            fields = schema.file_document(record)
+            fields = schema.file_document(record, self._root)
             self._writer.add_document(Document.from_dict(fields, self._schema))
 
     def commit(self) -> None:
