@@ -38,7 +38,7 @@ class Builder:
 
     def __init__(self, name: str, cwd: str, header: dict[str, Any]) -> None:
         self.name = name
-        self._code = zlib.crc32(name.encode()) & 0xFFFF
+        self._code = zlib.crc32(name.encode("utf-8", "surrogatepass")) & 0xFFFF
         self._end = b"\n"
         self._parent: str | None = None
         self._call: tuple[str, str] = ("unknown", "unknown")

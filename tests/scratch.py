@@ -21,6 +21,7 @@ class Store:
     root: Path
     index_dir: Path
     opened: list[SessionIndex] = field(default_factory=list)
+    plain: SessionIndex | None = None
 
     def open(self, **given: Any) -> SessionIndex:
         """A SessionIndex that knows nothing of the real home."""
@@ -32,7 +33,9 @@ class Store:
     @property
     def index(self) -> SessionIndex:
         """The SessionIndex of the test, opened when it is first used."""
-        return self.opened[0] if self.opened else self.open()
+        if self.plain is None:
+            self.plain = self.open()
+        return self.plain
 
     def put(self, name: str, builder: Builder | bytes, project: str = PROJECT) -> str:
         return put(self.root, project, name, builder)
@@ -40,7 +43,7 @@ class Store:
     @property
     def folder(self) -> Path:
         """The index folder of the root."""
-        return Path(self.index.status().index_dir)
+        return Path(self.index._present.store.folder)
 
 
 def without_coverage(result: SearchResult) -> SearchResult:

@@ -11,12 +11,13 @@ import json
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionindex import entry as entries
 from sessionindex.match import matcher
-from sessionindex.model import KINDS, Entry, Kind, Line
+from sessionindex.model import DEFAULT_KINDS, KINDS, Entry, Kind, Line
 from sessionindex.rawtest import RawTest
 from sessionindex.timestamps import Window
 
@@ -48,9 +49,7 @@ scalars = st.one_of(
 )
 values = st.recursive(
     scalars,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(words, inner, max_size=3)
-    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(words, inner, max_size=3)),
     max_leaves=6,
 )
 
@@ -186,3 +185,166 @@ def test_what_the_parser_matches_is_never_rejected(
         assert [block[start:end] for start, end in places] == possible
         assert all(start == 0 or block[start - 1 : start] == b"\n" for start, _ in places)
         assert places == sorted(set(places))
+
+
+def test_only_one_caseless_character_comes_out_of_another() -> None:
+    """U+0307, out of İ: all others without case can be looked for as bytes."""
+    born = {
+        low
+        for character in map(chr, range(0x110000))
+        if (lowered := character.lower()) != character
+        for low in lowered
+        if low == low.lower() == low.upper()
+    }
+    assert born == {"\u0307"}
+
+
+# --- what it rejects ---------------------------------------------------------------------------
+
+
+def message(role: str, **fields: Any) -> bytes:
+    line = {"type": "message", "timestamp": STAMP, "message": {"role": role, **fields}}
+    return json.dumps(line, ensure_ascii=False).encode()
+
+
+def call(**arguments: Any) -> bytes:
+    block = {"type": "toolCall", "name": "bash", "arguments": arguments}
+    return message("assistant", content=[block])
+
+
+def user(text: str) -> bytes:
+    return message("user", content=text)
+
+
+RESULT = message("toolResult", toolName="bash", toolCallId="c1", content="ok")
+
+
+def possible(
+    line: bytes, *terms: str, case: bool = False, every: bool = False, **more: Any
+) -> bool:
+    kinds = more.get("kinds", DEFAULT_KINDS)
+    return RawTest(terms, case_sensitive=case, kinds=kinds, every=every).possible(line)
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "term", "kept"),
+    [
+        ("a term that is there", user("some text"), "ME TE", True),
+        ("a term that is not", user("some text"), "absent", False),
+        ("as JSON writes it", user('say "a\\b"\t!'), '"A\\B"\t', True),
+        ("not as it reads", user("a b"), "a\tb", False),
+        ("a term with a line break, in parts", user("one\ntwo"), "e\nt", True),
+        ("all of them", user("one two"), "e\nx", False),
+        ("U+FFFD stands for other bytes", b'"a\xffb"', "a\ufffdb", True),
+        ("and what is beside it counts", b'"a\xffb"', "a\ufffdc", False),
+        ("a lone surrogate is an escape", user("a"), "b\ud800", False),
+        ("which is never rejected", b'"\\ud800"', "absent", True),
+        ("nor is a slash that was escaped", b'"a\\/b"', "absent", True),
+        ("Kelvin is k", user("300 \u212a"), "300 K", True),
+        ("İ begins with i", user("İz"), "i", True),
+        ("and ends with a dot", user("İz"), "\u0307Z", True),
+        ("which alone has no case", user("İz"), "\u0307", True),
+        ("every sigma is one", user("ΟΔΟΣ"), "οδοσ", True),
+        ("ß is not ss", user("gross"), "groß", False),
+        ("Vietnamese beside Latin letters", user("ấŽ"), "ẤŽ", True),
+        ("no case, no decoding", user("中文"), "文", True),
+        ("and none found", user("中文"), "語", False),
+    ],
+)
+def test_strings(rule: str, line: bytes, term: str, kept: bool) -> None:
+    """A term stands in the bytes as JSON writes it."""
+    assert possible(line, term, kinds=("text",)) is kept, rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "term", "kinds", "kept"),
+    [
+        ("blanks between", call(command="ls"), '{"command":"ls"}', ("tools",), True),
+        ("in a call only", user('"command" ls'), '{"command":"ls"}', ("tools",), False),
+        ("of the kind asked for", call(command="ls"), '{"command":"ls"}', ("text",), False),
+        ("numbers are spelled anyhow", call(n=1e16), '{"n":10000000000000000}', ("tools",), True),
+        ("null may be a huge one", call(n=1), '"n":null', ("tools",), True),
+        ("true is a word", call(n=1), '"n":true', ("tools",), False),
+        ("names count", call(n=1), '{"size":1}', ("tools",), False),
+        ("escapes as they stand", call(c="a\tb"), "a\\tb", ("tools",), True),
+        ("into the next block", call(c="a\tb"), 'b"}\na\tb', ("tools",), True),
+        ("where words still count", call(c="a\tb"), 'b"}\na\tzq', ("tools",), False),
+        ("details", message("custom", details={"a": 1}), '{"a":1}', ("details",), True),
+        ("and data", b'{"type":"custom","data": {"a": 1}}', '{"a":1}', ("details",), True),
+        ("not elsewhere", user('"a": 1'), '{"a":1}', ("details",), False),
+    ],
+)
+def test_compact_json(
+    rule: str, line: bytes, term: str, kinds: tuple[Kind, ...], kept: bool
+) -> None:
+    """Compact JSON is looked for as it stands, between punctuation and numbers."""
+    assert possible(line, term, kinds=kinds) is kept, rule
+
+
+@pytest.mark.parametrize(
+    ("term", "kept"),
+    [
+        ("tool_result bash#c1", True),
+        ("TOOL_RESULT BASH#C1", True),
+        ("lt bash", True),
+        ("sh#c", True),
+        ("#", True),
+        ("tool_result", True),
+        ("unknown#c1", True),
+        ("tool_result read", False),
+        ("bash#c2", False),
+        ("ool_resultx", False),
+        ("tool result", False),
+    ],
+)
+def test_tool_results(term: str, kept: bool) -> None:
+    """The frame `tool_result name#id` stands in no file: names and ids are looked for alone."""
+    assert possible(RESULT, term, kinds=("tools",)) is kept
+    assert not possible(RESULT, term, kinds=("text",)) or term == "#"
+    assert not possible(user("x"), term, kinds=("tools",))
+
+
+def test_a_result_without_a_name_is_unknown() -> None:
+    nameless = message("toolResult", content="ok")
+    assert possible(nameless, "tool_result unknown#unknown")
+    assert possible(nameless, "KNOWN")
+    assert not possible(user("ok"), "tool_result unknown#unknown")
+    assert not possible(nameless, "tool_result unknown#c1")
+
+
+def test_case_counts_where_it_is_asked_for() -> None:
+    line = user("Ab Ž")
+    assert possible(line, "Ab", case=True)
+    assert not possible(line, "ab", case=True)
+    assert possible(line, "ž")
+    assert not possible(line, "ž", case=True)
+
+
+def test_one_term_or_every_term() -> None:
+    line = user("one Ž")
+    assert possible(line, "one", "ž", every=True)
+    assert possible(line, "one", "two")
+    assert not possible(line, "one", "two", every=True)
+    assert not possible(line, "two", "ź")
+
+
+@pytest.mark.parametrize(
+    ("rule", "block", "terms", "found"),
+    [
+        ("nothing in nothing", b"", ["one"], []),
+        ("nor in empty lines", b"\n\n", ["one"], []),
+        ("the line, not the block", b"\n\n\none\n\n", ["one"], [(3, 6)]),
+        ("a last line without an end", b"x\none", ["one"], [(2, 5)]),
+        ("neighbours", b"one\none\n", ["one"], [(0, 3), (4, 7)]),
+        ("once where it stands twice", b"one one\nx\n", ["one"], [(0, 7)]),
+        ("in their order whatever the terms' is", b"two\none\n", ["one", "two"], [(0, 3), (4, 7)]),
+        ("decoded", "x\nŽ\nx\n".encode(), ["ž"], [(2, 4)]),
+        ("decoded beside plain", "one\nŽ\nx\n".encode(), ["ž", "one"], [(0, 3), (4, 6)]),
+        ("escapes", b'x\n"\\u"\nx\n"\\/"', ["one"], [(2, 6), (9, 13)]),
+        ("a term that says nothing", b"x\n\ny", ["\ufffd"], [(0, 1), (2, 2), (3, 4)]),
+    ],
+)
+def test_lines(rule: str, block: bytes, terms: list[str], found: list[tuple[int, int]]) -> None:
+    """The possible lines of a block, by start and end."""
+    test = RawTest(terms, case_sensitive=False, kinds=("text",))
+    assert list(test.lines(block)) == found, rule

@@ -1,0 +1,324 @@
+"""Bringing the index up to the files: no more work than what changed, and nothing forgotten."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from build import append, session
+from scratch import Store, ask, places
+
+from sessionindex import coverage, ingest
+
+
+@pytest.fixture
+def proving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A racy interval that a test can wait for."""
+    monkeypatch.setattr(coverage, "RACY_NS", 30_000_000)
+
+
+def counts(report: ingest.RefreshReport) -> dict[str, int]:
+    named = ("added", "appended", "rebuilt", "dropped", "entries", "bytes")
+    return {name: value for name in named if (value := getattr(report, name))}
+
+
+def test_append_reads_only_the_tail(store: Store) -> None:
+    """Bytes read are the bytes that came, however long the file was."""
+    story = session("a").user("needle one").user("x" * 100_000)
+    path = store.put("a", story)
+    assert counts(store.index.refresh()) == {
+        "added": 1,
+        "entries": 2,
+        "bytes": len(story.bytes()),
+    }
+    tail = story.user("needle two").tail(3)
+    append(path, tail)
+    assert counts(store.index.refresh()) == {"appended": 1, "entries": 1, "bytes": len(tail)}
+    assert counts(store.index.refresh()) == {}
+    assert places(ask(store.index, "needle")) == [("a", 4), ("a", 2)]
+
+
+def test_a_torn_last_line_waits(store: Store) -> None:
+    """It stays outside the cursor, and is searched as soon as it is whole."""
+    story = session("a").user("needle one")
+    path = store.put("a", story)
+    line = story.user("needle two").tail(2)
+    append(path, line[:40])
+    assert store.index.refresh().entries == 1
+    assert places(ask(store.index, "needle")) == [("a", 2)]
+    assert store.index.status().pending_bytes == 40
+    append(path, line[40:-1])
+    assert places(ask(store.index, "needle")) == [("a", 3), ("a", 2)]
+    append(path, b"\n")
+    assert counts(store.index.refresh()) == {"appended": 1, "entries": 1, "bytes": len(line)}
+    assert store.index.status().pending_bytes == 0
+
+
+@pytest.mark.parametrize("wait", [0, 0.08])
+def test_a_rewrite_of_the_same_size_and_time(wait: float, store: Store, proving: None) -> None:
+    """Neither size nor mtime betrays it; the change time or the bytes do."""
+    path = store.put("a", session("a").user("before"))
+    stat = os.stat(path)
+    time.sleep(wait)
+    store.index.refresh()
+    Path(path).write_bytes(session("a").user("beyond").bytes())
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert os.stat(path).st_size == stat.st_size
+    assert ask(store.index, "before").total == 0
+    assert ask(store.index, "beyond").total == 1
+    assert counts(store.index.refresh())["rebuilt"] == 1
+    assert ask(store.index, "beyond").coverage.stale == 0
+
+
+def test_a_touched_file_is_only_stamped(store: Store, proving: None) -> None:
+    """Other stat values over the same bytes: the identity is remembered anew, no byte indexed."""
+    path = store.put("a", session("a").user("needle"))
+    store.index.refresh()
+    os.utime(path, ns=(0, 0))
+    time.sleep(0.08)
+    assert counts(store.index.refresh()) == {}
+    (record,) = records(store).values()
+    assert record.cursor.proven
+    assert record.cursor.identity.mtime_ns == 0
+
+
+def records(store: Store) -> dict[str, Any]:
+    reader = store.open()._present.reader()
+    assert reader is not None
+    return reader.records()
+
+
+def test_a_young_identity_proves_nothing(store: Store) -> None:
+    """Two writes in one tick of the clock look alike, so the prefix is read once more."""
+    path = store.put("a", session("a").user("needle"))
+    store.index.refresh()
+    assert not records(store)[path].cursor.proven
+    os.utime(path, ns=(0, 0))  # an mtime may say what it likes: the change time counts
+    store.index.refresh()
+    assert not records(store)[path].cursor.proven
+
+
+def test_what_is_gone_is_dropped(store: Store) -> None:
+    """A deleted session and its children, which nothing lists any more."""
+    path = store.put("a", session("a").user("needle"))
+    store.put("a/run/session", session("b").user("needle"))
+    store.put("c", session("c").user("needle"))
+    store.index.refresh()
+    os.unlink(path)
+    assert places(ask(store.index, "needle")) == [("c", 2)]
+    assert counts(store.index.refresh()) == {"dropped": 2}
+    assert store.index.status().entries == 1
+
+
+def test_a_moved_file_is_known_by_its_new_path(store: Store) -> None:
+    """Dropped there and added here."""
+    path = store.put("a", session("a").user("needle"))
+    store.index.refresh()
+    os.rename(path, path.replace("a.jsonl", "b.jsonl"))
+    report = counts(store.index.refresh())
+    assert (report["added"], report["dropped"]) == (1, 1)
+    assert places(ask(store.index, "needle")) == [("b", 2)]
+
+
+def test_a_root_that_is_away_keeps_its_records(store: Store) -> None:
+    """An unmounted disk is no deletion: nothing is found, nothing is forgotten."""
+    path = store.put("a", session("a").user("needle"))
+    store.index.refresh()
+    away = store.root.with_name("away")
+    store.root.rename(away)
+    report = store.index.refresh()
+    assert counts(report) == {}
+    assert [one.path for one in report.warnings] == [str(store.root)]
+    assert ask(store.index, "needle").total == 0
+    away.rename(store.root)
+    assert path in records(store)
+    assert ask(store.index, "needle").coverage.new == 0
+
+
+def test_an_unreadable_folder_keeps_its_records(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be listed is not gone; it is not served either."""
+    path = store.put("a", session("a").user("needle"))
+    store.put("b", session("b").user("needle"), project="--other--")
+    store.index.refresh()
+    scandir = os.scandir
+
+    def refuse(folder: Any) -> Any:
+        if os.fspath(folder) == os.path.dirname(path):
+            raise PermissionError(13, "Permission denied")
+        return scandir(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        report = store.index.refresh()
+        assert counts(report) == {}
+        assert [one.path for one in report.warnings] == [os.path.dirname(path)]
+        assert places(ask(store.index, "needle")) == [("b", 2)]
+    assert path in records(store)
+    assert ask(store.index, "needle").coverage.new == 0
+
+
+def test_only_these_paths(store: Store) -> None:
+    """A watcher names what changed; the rest is left for the next full refresh."""
+    a = store.put("a", session("a").user("needle"))
+    b = store.put("b", session("b").user("needle"))
+    store.index.refresh([a])
+    assert set(records(store)) == {a}
+    append(a, session("x").user("needle more").tail(1))
+    os.unlink(a)
+    store.index.refresh([b])
+    assert set(records(store)) == {a, b}
+    store.index.refresh([os.path.dirname(a)])
+    assert set(records(store)) == {b}
+
+
+def test_problems_are_counted_by_code(store: Store) -> None:
+    """Bad lines are met, counted and no obstacle."""
+    store.put("a", session("a").line(b"{").line(b"").line(b"[]").user("needle").line(b"{}"))
+    assert store.index.refresh().problems == {"invalid_json": 2, "invalid_entry": 2}
+    assert places(ask(store.index, "needle")) == [("a", 5)]
+
+
+def test_progress_counts_up_to_all(store: Store) -> None:
+    """Bytes done and bytes in all, ending equal."""
+    story = session("a").user("needle")
+    store.put("a", story)
+    told: list[tuple[int, int]] = []
+    store.index.refresh(progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (len(story.bytes()), len(story.bytes()))
+
+
+@pytest.mark.parametrize(
+    ("rule", "story"),
+    [
+        ("a lone surrogate in the header", session("a", parentSession="\ud83d")),
+        ("a lone surrogate in the working directory", session("a", cwd="/r/\udc80")),
+        ("a version beyond 64 bits", session("a", version=10**30)),
+        ("a version of many digits", session("a").raw(b"")),
+        ("a lone surrogate in the session's name", session("a").info("cut \ud83d")),
+    ],
+)
+def test_odd_headers_stop_nothing(rule: str, story: Any, store: Store) -> None:
+    """Whatever a header or a name holds, the file is indexed and so is the one beside it."""
+    if "digits" in rule:
+        head = session("a").bytes().replace(b'"version":3', b'"version":' + b"7" * 5000)
+        path = store.put("a", head)
+    else:
+        path = store.put("a", story)
+    append(path, session("more").user("needle").tail(1))
+    store.put("b", session("b").user("needle"))
+    store.index.refresh()
+    found = ask(store.index, "needle")
+    assert found.total == 2, rule
+    assert (found.coverage.new, found.coverage.stale) == (0, 0)
+
+
+def test_a_read_error_in_the_middle_leaves_no_half_file(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was added of the file before the error goes with it: no line counts twice later."""
+    story = session("a").user("needle one")
+    path = store.put("a", story)
+    store.put("b", session("b").user("needle"))
+    store.index.refresh()
+    append(path, story.user("needle two").user("needle three").tail(2))
+    whole_lines = ingest.whole_lines
+
+    def failing(*arguments: Any) -> Iterator[Any]:
+        yield next(iter(whole_lines(*arguments)))
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "whole_lines", failing)
+        report = store.index.refresh()
+    assert [(one.path, one.reason) for one in report.warnings] == [
+        (path, "could not read file: EIO: Input/output error")
+    ]
+    assert ask(store.index, "needle").total == 4
+    store.index.refresh()
+    assert ask(store.index, "needle").total == 4
+    assert store.index.status().entries == 4
+
+
+def test_files_that_change_while_they_are_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is read only as far as it reached when it was looked at."""
+    story = session("a").user("needle one")
+    path = store.put("a", story)
+    tail = story.user("needle two").tail(2)
+    whole_lines = ingest.whole_lines
+
+    def growing(*arguments: Any) -> Iterator[Any]:
+        append(path, tail)
+        monkeypatch.setattr(ingest, "whole_lines", whole_lines)
+        yield from whole_lines(*arguments)
+
+    monkeypatch.setattr(ingest, "whole_lines", growing)
+    assert store.index.refresh().entries == 1
+    assert places(ask(store.index, "needle")) == [("a", 3), ("a", 2)]
+    assert counts(store.index.refresh()) == {"appended": 1, "entries": 1, "bytes": len(tail)}
+
+
+def test_a_rewrite_while_it_is_read_is_noticed(
+    store: Store, monkeypatch: pytest.MonkeyPatch, proving: None
+) -> None:
+    """The identity that is kept was taken before reading, so later writes show."""
+    path = store.put("a", session("a").user("before"))
+    time.sleep(0.08)
+    whole_lines = ingest.whole_lines
+
+    def rewriting(*arguments: Any) -> Iterator[Any]:
+        yield from whole_lines(*arguments)
+        Path(path).write_bytes(session("a").user("beyond").bytes())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "whole_lines", rewriting)
+        store.index.refresh()
+    assert ask(store.index, "before").total == 0
+    assert ask(store.index, "beyond").total == 1
+
+
+def test_a_second_file_of_the_same_batch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits in the middle of a file leave a cursor that says how far it got."""
+    from sessionindex.index import writer
+
+    monkeypatch.setattr(writer, "BATCH", 100)
+    monkeypatch.setattr("sessionindex.files.BLOCK", 256)
+    story = session("a")
+    for number in range(20):
+        story.user(f"needle {number} " + "x" * 60)
+    store.put("a", story)
+    store.put("b", session("b").user("needle"))
+    store.index.refresh()
+    assert ask(store.index, "needle").total == 21
+    assert store.index.status().entries == 21
+
+
+@pytest.mark.parametrize("more", [b"", session("more").user("and more").tail(1)])
+def test_an_edit_deep_in_a_long_prefix(more: bytes, store: Store) -> None:
+    """Head and tail digests cannot see it: the checksum of the whole prefix does."""
+    story = session("a").user("x" * 9000).user("middle").user("y" * 9000)
+    path = store.put("a", story)
+    store.index.refresh()
+    Path(path).write_bytes(story.bytes().replace(b"middle", b"muddle") + more)
+    assert ask(store.index, "middle").total == 0
+    assert places(ask(store.index, "muddle")) == [("a", 3)]
+    assert counts(store.index.refresh())["rebuilt"] == 1
+
+
+def test_terms_of_a_session_in_prefix_and_tail(store: Store) -> None:
+    """One term in what is indexed, the other in what came since: the session has both."""
+    path = store.put("a", session("a").user("needle"))
+    store.put("b", session("b").user("needle"))
+    store.index.refresh()
+    append(path, session("more").user("haystack").tail(1))
+    assert places(ask(store.index, "needle", "haystack", match="session", order="path")) == [
+        ("a", 2),
+        ("a", 3),
+    ]
