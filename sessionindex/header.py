@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sessionindex import jsonline, timestamps
 from sessionindex.model import Session
-from sessionindex.timestamps import spelled
+from sessionindex.text import spelled
 
 MAX_BYTES: Final = 1 << 20
 """The longest first line that counts, its LF apart."""

@@ -24,6 +24,7 @@ from sessionindex import entry, layout
 from sessionindex.access import Policy
 from sessionindex.catalog import verdict_of
 from sessionindex.coverage import Cursor, Identity, Verdict, digest, is_proven, judge
+from sessionindex.errors import IndexUnusable
 from sessionindex.files import Changed, edges, open_listed, spoken, whole_lines
 from sessionindex.index import schema
 from sessionindex.index.reader import Reader
@@ -97,7 +98,9 @@ def _action(found: Found, verdicts: Mapping[str, Verdict], record: Record | None
     if record is None or verdict in ("new", "stale"):
         return "rebuild"
     if verdict == "behind":
-        return "append"
+        # Behind its own identity: what follows the cursor was torn then, and is so still.
+        still = record.cursor.proven and record.cursor.identity == found.identity
+        return "nothing" if still else "append"
     return "nothing" if judge(found.identity, record.cursor) == "fresh" else "stamp"
 
 
@@ -120,6 +123,24 @@ def refresh(
     `paths` keeps to these files and to what lies under these folders. Raises IndexLocked and
     IndexFolderError; files that cannot be read are warnings.
     """
+    try:
+        return _refresh(store, root, flat, kind, fresh, paths, progress)
+    except IndexUnusable:
+        if fresh:
+            raise
+    # Damage that opening could not see: begin anew beside it.
+    return _refresh(store, root, flat, kind, True, None, progress)
+
+
+def _refresh(
+    store: Store,
+    root: str,
+    flat: bool,
+    kind: str,
+    fresh: bool,
+    paths: Sequence[str] | None,
+    progress: Progress | None,
+) -> RefreshReport:
     began = time.monotonic()
     with store.writing(kind, fresh=fresh) as generation:
         records = Reader(generation.index, root).records()

@@ -1,8 +1,8 @@
 """A sessions root at this moment: settings and bound, the open index, the catalog.
 
 Everything is read anew for every call but the open index, which is kept until the next commit or
-generation replaces it. An index that fails while it is read is given up at once and for good: its
-error is remembered, and the next refresh begins a new generation.
+generation replaces it. An index that fails while it is read is given up at once: its error is
+remembered until the index changes, and the next refresh begins a new generation.
 
 Which sessions a caller may name is decided here, for every operation: inside the root, there, and
 within the bound; with a bound, a refusal never says whether a path exists.
@@ -43,7 +43,7 @@ class Present:
         self._current = current_session
         self._lock = threading.Lock()
         self._reader: tuple[object, Reader] | None = None
-        self._damage: IndexUnusable | None = None
+        self._damage: tuple[object, IndexUnusable] | None = None
 
     def policy(self) -> Policy:
         """The access bound now; raises PolicyError."""
@@ -63,9 +63,10 @@ class Present:
     def checked_reader(self) -> Reader:
         """The newest commit; raises IndexUnusable and IndexFolderError where there is none."""
         with self._lock:
-            if self._damage is not None:
-                raise self._damage
             state = self.store.state()
+            if self._damage is not None and self._damage[0] == state:
+                raise self._damage[1]
+            self._damage = None
             while self._reader is None or self._reader[0] != state:
                 self._reader = None
                 try:
@@ -95,12 +96,13 @@ class Present:
     def give_up(self, error: IndexUnusable | None) -> None:
         """Remember that the index cannot be read; None forgets it."""
         with self._lock:
-            self._damage, self._reader = error, None
+            self._damage = (self.store.state(), error) if error else None
+            self._reader = None
 
     @property
     def is_given_up(self) -> bool:
         with self._lock:
-            return self._damage is not None
+            return self._damage is not None and self._damage[0] == self.store.state()
 
     # --- the sessions ----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ stay exact at any size. Key order is the file's. Nothing here recurses, so depth
 
 from __future__ import annotations
 
+import math
 import re
 from json.encoder import encode_basestring
 from typing import Any, Final
@@ -90,6 +91,40 @@ def quoted(text: str) -> str:
     if _SURROGATE.search(body):
         body = _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", body)
     return body
+
+
+def spelled(value: object) -> str:
+    """A JSON value as JavaScript's String() writes it, for messages that quote a parameter."""
+    if value is None:
+        return "null"
+    # An array is its items joined by commas, and so are the arrays in it: the leaves in order,
+    # collected without recursion because the depth is the caller's choice.
+    leaves = []
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, list | tuple) and item:
+            pending.extend(reversed(item))
+        else:
+            leaves.append(_spelled_leaf(item))
+    return ",".join(leaves)
+
+
+def _spelled_leaf(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        try:
+            double = float(value)  # JavaScript has no other numbers
+        except OverflowError:
+            double = math.inf if value > 0 else -math.inf
+        if math.isinf(double):
+            return "Infinity" if double > 0 else "-Infinity"
+        return "NaN" if math.isnan(double) else number(double)
+    # Inside an array null is empty, as an empty array is.
+    return "" if value is None or isinstance(value, list | tuple) else "[object Object]"
 
 
 _WORDS = {None: "null", True: "true", False: "false"}

@@ -21,12 +21,12 @@ answers carry the stored text.
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from dataclasses import dataclass
 
 from sessionindex.errors import ParameterError
+from sessionindex.text import spelled
 
 _DAY_MS = 86_400_000
 _MAX_MS = 8_640_000_000_000_000  # the end of JavaScript's calendar, on either side of 1970
@@ -211,62 +211,3 @@ def _host_offset(second: int) -> int:
         return time.localtime(second).tm_gmtoff
     except (OverflowError, OSError, ValueError):
         return time.localtime(min(max(second, _FIRST_SECOND), _LAST_SECOND)).tm_gmtoff
-
-
-def spelled(value: object) -> str:
-    """A JSON value as JavaScript's String() writes it, for messages that quote a parameter."""
-    if value is None:
-        return "null"
-    # An array is its items joined by commas, and so are the arrays in it: the leaves in order,
-    # collected without recursion because the depth is the caller's choice.
-    leaves = []
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, list | tuple) and item:
-            pending.extend(reversed(item))
-        else:
-            leaves.append(_spelled_leaf(item))
-    return ",".join(leaves)
-
-
-def _spelled_leaf(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return _spelled_number(value)
-    # Inside an array null is empty, as an empty array is.
-    return "" if value is None or isinstance(value, list | tuple) else "[object Object]"
-
-
-def _spelled_number(value: int | float) -> str:
-    try:
-        number = float(value)  # JavaScript has no other numbers
-    except OverflowError:
-        number = math.inf if value > 0 else -math.inf
-    if not math.isfinite(number):
-        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
-    if number == 0:
-        return "0"
-    sign = "-" if number < 0 else ""
-    # Both languages print the shortest digits that read back; only the layout differs.
-    mantissa, _, exponent = repr(abs(number)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    point = len(digits) - len(fraction) + int(exponent or 0)
-    digits = digits.rstrip("0")
-    return sign + _laid_out(digits, point)
-
-
-def _laid_out(digits: str, point: int) -> str:
-    """0.<digits> times ten to the power of `point`, in JavaScript's choice of notation."""
-    if len(digits) <= point <= 21:
-        return digits.ljust(point, "0")
-    if 0 < point <= 21:
-        return f"{digits[:point]}.{digits[point:]}"
-    if -6 < point <= 0:
-        return f"0.{'0' * -point}{digits}"
-    tail = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{digits[0]}{tail}e{point - 1:+d}"

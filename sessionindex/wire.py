@@ -21,7 +21,8 @@ from sessionindex.contracts.search_sessions import Hit, Question, SearchResult
 from sessionindex.errors import ParameterError
 from sessionindex.model import DEFAULT_KINDS, KINDS, Entry, Kind
 from sessionindex.ordering import Key
-from sessionindex.timestamps import spelled, window
+from sessionindex.text import spelled
+from sessionindex.timestamps import window
 
 Shape = Callable[[str, Any], Any]
 

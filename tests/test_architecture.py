@@ -18,8 +18,8 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "sessionindex"
 
 LEVELS = {
-    **dict.fromkeys(("errors", "model", "timestamps"), 0),
-    **dict.fromkeys(("text", "fold", "jsonline", "header", "entry", "rawtest", "snippet"), 1),
+    **dict.fromkeys(("errors", "model", "text", "timestamps"), 0),
+    **dict.fromkeys(("fold", "jsonline", "header", "entry", "rawtest", "snippet"), 1),
     **dict.fromkeys(("pages", "access", "coverage", "match", "ordering"), 1),
     **dict.fromkeys(("files", "layout", "settings"), 2),
     **dict.fromkeys(("index",), 3),

@@ -17,6 +17,7 @@ from sessionindex.text import (
     preview,
     quoted,
     scalar,
+    spelled,
     squeeze,
 )
 
@@ -256,3 +257,42 @@ values = st.recursive(
 def test_compact_json_is_what_json_writes(value: Any) -> None:
     """Without decimals it is the standard library's own compact form."""
     assert compact_json(value) == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (False, "false"),
+        ("as is", "as is"),
+        ({"a": 1}, "[object Object]"),
+        ([], ""),
+        ([1, None, True, "x", [2, []], {}], "1,,true,x,2,,[object Object]"),
+        (3, "3"),
+        (3.0, "3"),
+        (1.5, "1.5"),
+        (-0.0, "0"),
+        (-0.25, "-0.25"),
+        (0.000001, "0.000001"),
+        (1e-7, "1e-7"),
+        (-1.25e-9, "-1.25e-9"),
+        (1e16, "10000000000000000"),
+        (1e21, "1e+21"),
+        (1.5e300, "1.5e+300"),
+        (12345678901234567890, "12345678901234567000"),
+        pytest.param(10**400, "Infinity", id="beyond double"),
+        pytest.param(-(10**400), "-Infinity", id="below double"),
+        (float("-inf"), "-Infinity"),
+        (float("nan"), "NaN"),
+    ],
+)
+def test_values_are_spelled_as_javascript_spells_them(value: object, text: str) -> None:
+    assert spelled(value) == text
+
+
+def test_nesting_of_any_depth_can_be_spelled() -> None:
+    deep: object = "x"
+    for _ in range(100_000):
+        deep = [deep]
+    assert spelled(deep) == "x"
