@@ -18,7 +18,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from sessionindex import entry, layout
 from sessionindex.access import Policy
@@ -38,8 +38,11 @@ from sessionindex.model import Entry, PathWarning, Session
 Action = Literal["nothing", "stamp", "append", "rebuild", "drop"]
 Progress = Callable[[int, int], None]
 
-_LARGE: int = 16 << 20
+_LARGE: Final = 16 << 20
 """Bytes to read from which a second indexing thread pays."""
+
+_MANY: Final = 10_000
+"""Documents from which an index that is a quarter dead is worth making anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +127,17 @@ def refresh(
     IndexFolderError; files that cannot be read are warnings.
     """
     try:
-        return _refresh(store, root, flat, kind, fresh, paths, progress)
+        report = _refresh(store, root, flat, kind, fresh, paths, progress)
     except IndexUnusable:
         if fresh:
             raise
-    # Damage that opening could not see: begin anew beside it.
-    return _refresh(store, root, flat, kind, True, None, progress)
+        # Damage that opening could not see: begin anew beside it.
+        return _refresh(store, root, flat, kind, True, None, progress)
+    dead, documents = store.dead()
+    if documents > _MANY and dead > documents // 4:
+        # tantivy merges big segments for no number of deletions: only a new one is without them.
+        _refresh(store, root, flat, "compaction", True, None, progress)
+    return report
 
 
 def _refresh(
@@ -167,6 +175,7 @@ def _refresh(
             with Writer(generation, root, large=large) as writer:
                 run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
         generation.publish()
+        store.touch()
     return run.report(len(tree.sessions), time.monotonic() - began)
 
 

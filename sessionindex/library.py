@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from sessionindex import conversation, pages, wire
+from sessionindex import conversation, pages, status, wire
 from sessionindex.access import Policy
 from sessionindex.catalog import Catalog
 from sessionindex.contracts import search_sessions
@@ -30,43 +30,19 @@ from sessionindex.errors import (
     SessionIndexError,
 )
 from sessionindex.files import Changed, identity, spoken
-from sessionindex.index.schema import FORMAT
-from sessionindex.index.store import Holder
 from sessionindex.model import Entry
 from sessionindex.ordering import Key
 from sessionindex.present import Present
 from sessionindex.selection import select
 from sessionindex.settings import Root
+from sessionindex.status import Status
 
 if TYPE_CHECKING:
+    from sessionindex.check import CheckReport
     from sessionindex.ingest import Progress, RefreshReport
 
 _ATTEMPTS: Final = 4
 _TOOL_LIMIT: Final = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The state of a root and its index now; `pending_bytes` are not covered by the index.
-
-    `damage` says why an index that is there cannot be used, or is None.
-    """
-
-    root: str
-    layout: str
-    index_dir: str
-    sessions: int
-    entries: int
-    bytes: int
-    index_bytes: int
-    format: str
-    fresh: int
-    behind: int
-    stale: int
-    new: int
-    pending_bytes: int
-    writer: Holder | None
-    damage: str | None
 
 
 BeforeScan = Callable[[int, SessionIndexError | None], bool]
@@ -273,33 +249,39 @@ class SessionIndex:
         self._present.give_up(None)
         return report
 
+    def check(self, sample: int | None = None, repair: bool = False) -> CheckReport:
+        """Prove that the index is what the files say: differences, and their repair.
+
+        Every file is parsed anew; the grams of `sample` lines are looked up, of all where it is
+        None. `repair` makes a new generation where anything differs or deleted entries are still
+        on disk, and checks that. Only what the access bound shows is looked at. Raises
+        IndexUnusable where there is no index (with `repair`, it is made), IndexLocked.
+        """
+        from sessionindex import check
+
+        present, repaired = self._present, False
+        while True:
+            policy = present.policy()
+            try:
+                reader = present.checked_reader()
+                now = present.catalog(policy, reader)
+                dead, _ = present.store.dead()
+                whole = not policy.is_bound
+                report = check.check(now, reader, sample=sample, whole=whole, dead=dead)
+            except IndexUnusable as error:
+                if not repair or repaired:
+                    raise
+                present.give_up(error)
+            else:
+                if repaired or not repair or not (report.differences or report.dead):
+                    return replace(report, repaired=repaired)
+            self.refresh(rebuild=True)
+            repaired = True
+
     def damage(self) -> SessionIndexError | None:
         """Why there is no index to read from now; None where there is one."""
         return self._present.damage()
 
     def status(self) -> Status:
         """What is there and how much of it the index covers, within the access bound."""
-        present = self._present
-        policy = present.policy()
-        damage = present.damage()
-        now = present.catalog(policy, present.reader())
-        count = dict.fromkeys(("fresh", "behind", "stale", "new"), 0)
-        for file in now.files:
-            count[file.verdict] += 1
-        return Status(
-            self.root.path,
-            "flat" if present.is_flat() else "projects",
-            present.store.folder,
-            len(now.files),
-            sum(file.record.entries for file in now.files if file.record),
-            sum(file.found.identity.size for file in now.files),
-            present.store.size(),
-            FORMAT,
-            count["fresh"],
-            count["behind"],
-            count["stale"],
-            count["new"],
-            sum(file.uncovered for file in now.files),
-            present.store.holder(),
-            str(damage) if damage else None,
-        )
+        return status.take(self._present)

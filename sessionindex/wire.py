@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -21,6 +22,7 @@ from sessionindex.contracts.search_sessions import Hit, Question, SearchResult
 from sessionindex.errors import ParameterError
 from sessionindex.model import DEFAULT_KINDS, KINDS, Entry, Kind
 from sessionindex.ordering import Key
+from sessionindex.status import Status
 from sessionindex.text import spelled
 from sessionindex.timestamps import window
 
@@ -225,6 +227,38 @@ def entry_row(entry: Entry, text: str | None) -> dict[str, Any]:
         "text": text,
         "raw": entry.value,
     }
+
+
+def status_answer(status: Status) -> dict[str, Any]:
+    """A Status as JSON; instants as ISO 8601."""
+    writer = status.writer
+    return {
+        "root": status.root,
+        "layout": status.layout,
+        "indexDir": status.index_dir,
+        "sessions": status.sessions,
+        "entries": status.entries,
+        "bytes": status.bytes,
+        "indexBytes": status.index_bytes,
+        "format": status.format,
+        "fresh": status.fresh,
+        "behind": status.behind,
+        "stale": status.stale,
+        "new": status.new,
+        "pendingBytes": status.pending_bytes,
+        "lastRefresh": iso(status.last_refresh),
+        "problems": dict(status.problems),
+        "writer": writer and {"pid": writer.pid, "since": iso(writer.since), "kind": writer.kind},
+        "damage": status.damage,
+    }
+
+
+def iso(instant: int | None) -> str | None:
+    """Milliseconds as an ISO 8601 instant in UTC."""
+    if instant is None:
+        return None
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(instant // 1000))
+    return f"{stamp}.{instant % 1000:03}Z"
 
 
 def search_answer(result: SearchResult) -> dict[str, Any]:

@@ -74,3 +74,4 @@ def settle(store: Store) -> None:
         if not store.root.is_dir():
             return
         index.refresh()
+    assert index.check().differences == ()

@@ -23,8 +23,8 @@ LEVELS = {
     **dict.fromkeys(("pages", "access", "coverage", "match", "ordering"), 1),
     **dict.fromkeys(("files", "layout", "settings"), 2),
     **dict.fromkeys(("index",), 3),
-    **dict.fromkeys(("catalog", "selection", "scan", "present", "conversation"), 4),
-    **dict.fromkeys(("ingest", "contracts"), 5),
+    **dict.fromkeys(("catalog", "selection", "scan", "present", "conversation", "status"), 4),
+    **dict.fromkeys(("ingest", "check", "contracts"), 5),
     **dict.fromkeys(("wire", "library", "__init__"), 6),
     **dict.fromkeys(("cli", "__main__"), 7),
 }

@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "show": "sessionindex.cli.show",
     "index": "sessionindex.cli.index",
     "status": "sessionindex.cli.status",
+    "check": "sessionindex.cli.check",
     "call": "sessionindex.cli.call",
     "demo": "sessionindex.cli.demo",
 }

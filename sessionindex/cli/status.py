@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from sessionindex import wire
 from sessionindex.cli import options
-from sessionindex.cli.render import harmless, size
+from sessionindex.cli.render import harmless, local_time, size
+from sessionindex.index.store import Holder
 
 
 @click.command(epilog="Example: sessionindex status --json", short_help="What the index covers.")
@@ -20,8 +21,8 @@ def command(as_json: bool, **where: Any) -> int:
     """Say what the root holds and how far the index is."""
     status = options.opened(**where).status()
     if as_json:
-        fields = {wire.camel(name): value for name, value in dataclasses.asdict(status).items()}
-        sys.stdout.buffer.write(wire.dumps(fields, pretty=sys.stdout.isatty()) + b"\n")
+        answer = wire.status_answer(status)
+        sys.stdout.buffer.write(wire.dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
         return 0
     share = 100 * status.index_bytes / status.bytes if status.bytes else 0
     rows = [
@@ -35,10 +36,25 @@ def command(as_json: bool, **where: Any) -> int:
             f"{status.stale:,} rewritten since, {status.new:,} not yet",
         ),
         ("to read", f"{size(status.pending_bytes)} by each question"),
-        ("writer", str(status.writer) if status.writer else "none"),
+        ("problems", _problems(status.problems)),
+        ("refreshed", _when(status.last_refresh)),
+        ("writer", _writer(status.writer)),
     ]
     if status.damage:
         rows.append(("note", status.damage))
     for name, value in rows:
         print(f"{name:>9}  {harmless(value)}")
     return 0
+
+
+def _problems(problems: Mapping[str, int]) -> str:
+    rows = [f"{count:,} {code}" for code, count in problems.items()]
+    return f"{', '.join(rows)} (lines that are no entries)" if rows else "none"
+
+
+def _when(instant: int | None) -> str:
+    return local_time(wire.iso(instant) or "") if instant else "never"
+
+
+def _writer(writer: Holder | None) -> str:
+    return f"{writer}, since {_when(writer.since)}" if writer else "none"

@@ -12,6 +12,7 @@ every entry is a candidate, and a caller who needs all of them had better scan.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -80,19 +81,20 @@ class Reader:
         return self._records
 
     def _read_records(self) -> dict[str, Record]:
-        found: dict[str, Record] = {}
+        return {record.path: record for record in self.all_records()}
+
+    def all_records(self) -> list[Record]:
+        """Every record there is: one for each file, unless something is wrong."""
         with translated("read records"):
             total = self._searcher.num_docs
             if not total:
-                return found
-            query = Query.const_score_query(
-                Query.range_query(self._schema, "file", tantivy.FieldType.Unsigned, 0, 2**63), 1.0
-            )
-            for _, address in self._searcher.search(query, limit=total, count=False).hits:
-                facts = self._searcher.doc(address).get_first("facts")
-                record = schema.record(bytes(facts or b""), self._root)
-                found[record.path] = record
-        return found
+                return []
+            unsigned = tantivy.FieldType.Unsigned
+            query = Query.range_query(self._schema, "file", unsigned, 0, 2**63)
+            query = Query.const_score_query(query, 1.0)
+            hits = self._searcher.search(query, limit=total, count=False).hits
+            facts = [self._searcher.doc(address).get_first("facts") for _, address in hits]
+        return [schema.record(bytes(fact or b""), self._root) for fact in facts]
 
     def count(self) -> int:
         """How many entries the index holds."""
@@ -150,6 +152,48 @@ class Reader:
     def sessions_of(self, plan: Plan) -> set[int]:
         """The keys of the files that hold candidates."""
         return {key for page in self.candidates(plan) for key in page.sessions}
+
+    # --- what `check` asks -----------------------------------------------------------------------
+
+    def keys(self) -> Counter[int]:
+        """How many entries there are under each file's key."""
+        found: Counter[int] = Counter()
+        everything = Plan((), False, ("text",))
+        for page in self.candidates(everything):
+            found.update(page.sessions)
+        return found
+
+    def entries_of(self, key: int) -> list[tuple[int, int, int, int]]:
+        """(line_no, offset, length, instant as stored) of every entry of a file."""
+        addresses = self._addresses([self._term("session", key)])
+        with translated("read columns"):
+            columns: list[Any] = [
+                self._searcher.fast_field_values(name, addresses)
+                for name in ("line_no", "offset", "length", "instant")
+            ]
+        return list(zip(*columns, strict=True))
+
+    def lines_named(self, key: int, field: str, name: str) -> set[int]:
+        """The lines of a file under a type or role."""
+        return self._lines([self._term("session", key), self._term(field, name)])
+
+    def lines_with(self, key: int, field: str, some: Sequence[str]) -> set[int]:
+        """The lines of a file that hold every one of these grams."""
+        return self._lines(
+            [self._term("session", key), *(self._term(field, gram) for gram in some)]
+        )
+
+    def _lines(self, musts: list[Query]) -> set[int]:
+        addresses = self._addresses(musts)
+        with translated("read columns"):
+            return {int(n or 0) for n in self._searcher.fast_field_values("line_no", addresses)}
+
+    def _addresses(self, musts: list[Query]) -> list[tantivy.DocAddress]:
+        query = Query.const_score_query(_all(musts), 1.0)
+        with translated("search"):
+            total = max(1, self._searcher.num_docs)
+            hits = self._searcher.search(query, limit=total, count=False).hits
+        return [address for _, address in hits]
 
     # --- queries ---------------------------------------------------------------------------------
 

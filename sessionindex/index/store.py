@@ -112,6 +112,30 @@ class Store:
             return None
         return name, marker.get("format"), found.st_ino, found.st_mtime_ns, found.st_size
 
+    def dead(self) -> tuple[int, int]:
+        """Documents that are deleted and still on disk, and all documents there."""
+        try:
+            meta = os.path.join(self.folder, self._current(), "meta.json")
+            with open(meta, "rb") as opened:
+                segments = orjson.loads(opened.read())["segments"]
+            gone = sum((one["deletes"] or {}).get("num_deleted_docs", 0) for one in segments)
+            return gone, sum(one["max_doc"] for one in segments)
+        except (OSError, ValueError, KeyError, TypeError, IndexFolderError):
+            return 0, 0
+
+    def touch(self) -> None:
+        """Note that a refresh has just come to its end."""
+        os.utime(os.path.join(self.folder, MARKER))
+
+    def touched(self) -> int | None:
+        """When the last refresh came to its end, in milliseconds; None where none has."""
+        try:
+            if self._current() == _NONE:
+                return None
+            return os.stat(os.path.join(self.folder, MARKER)).st_mtime_ns // 1_000_000
+        except (OSError, IndexFolderError):
+            return None
+
     def size(self) -> int:
         """Bytes of the current generation on disk."""
         try:
