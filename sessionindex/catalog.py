@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sessionindex import layout
 from sessionindex.access import Policy
@@ -23,8 +24,7 @@ from sessionindex.layout import Found
 from sessionindex.model import PathWarning, Session
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A session file now; `record` is there where the index still holds for a prefix of it.
 
     `checked` bytes were read to find that out.
@@ -56,24 +56,26 @@ class Catalog:
 
 def take(root: str, *, flat: bool, policy: Policy, records: Mapping[str, Record]) -> Catalog:
     """The catalog of a root at this moment."""
-    verdicts: dict[str, Verdict] = {}
+    seen: dict[str, tuple[Verdict, Record | None, int]] = {}
 
     def header_of(path: str, listed: Identity) -> Session | str:
         record = records.get(path)
-        verdict = verdicts[path] = verdict_of(path, listed, record.cursor if record else None)
-        if record and verdict in ("fresh", "behind"):
+        if record is None:
+            seen[path] = "new", None, 0
+            return layout.read_header(path, listed)
+        cursor = record.cursor
+        verdict, checked = judge(listed, cursor), 0
+        if verdict == "unsure":
+            verdict, checked = verdict_of(path, listed, cursor), cursor.offset
+        if verdict in ("fresh", "behind"):
+            seen[path] = verdict, record, checked
             return record.session
+        seen[path] = verdict, None, 0
         return layout.read_header(path, listed)
 
     tree = layout.discover(root, flat=flat, policy=policy, header_of=header_of)
-    files = []
-    for found in tree.sessions:
-        verdict = verdicts[found.path]
-        held = records[found.path] if verdict in ("fresh", "behind") else None
-        unsure = held is not None and judge(found.identity, held.cursor) == "unsure"
-        checked = held.cursor.offset if held and unsure else 0
-        files.append(File(found, verdict, held, checked))
-    return Catalog(tuple(files), tree.warnings, tree.readable)
+    files = tuple(File(found, *seen[found.path]) for found in tree.sessions)
+    return Catalog(files, tree.warnings, tree.readable)
 
 
 def verdict_of(path: str, listed: Identity, cursor: Cursor | None) -> Verdict:

@@ -177,6 +177,8 @@ class _File:
         for field in ("type", "role"):
             if field in fields:
                 self._named.setdefault((field, fields[field]), set()).add(line.line_no)
+        for flag in fields.get("flags", ()):
+            self._named.setdefault(("flags", flag), set()).add(line.line_no)
         if self._choose():
             for field in schema.ALWAYS_OF:
                 if field in fields and not self._leads_back(line.line_no, field, fields[field]):
@@ -221,7 +223,7 @@ class _File:
                 yield self._differs(line_no, "indexed at another place or instant")
 
     def _of_names(self) -> Iterator[Difference]:
-        """Each line under its type and role."""
+        """Each line under its type, role and flags."""
         for (field, name), lines in self._named.items():
             for line_no in sorted(self._reader.lines_named(self._record.key, field, name) ^ lines):
-                yield self._differs(line_no, f"indexed under another {field}")
+                yield self._differs(line_no, f"indexed under another {field.removesuffix('s')}")

@@ -18,8 +18,7 @@ Pure: stat values and digests in, a verdict out.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Verdict = Literal["fresh", "behind", "stale", "new", "unsure"]
 
@@ -30,9 +29,8 @@ EDGE: Final = 4096
 """Bytes of the indexed prefix whose digest is kept, at each end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What stat says of a file; nanoseconds, bytes."""
+class Identity(NamedTuple):
+    """What stat says of a file; nanoseconds, bytes. (A tuple: thousands are made a question.)"""
 
     device: int
     inode: int
@@ -41,8 +39,7 @@ class Identity:
     ctime_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(NamedTuple):
     """How far a file is indexed and how that prefix can be known again.
 
     `offset` and `lines` are of the complete lines indexed; `checksum` is crc32 of that prefix,

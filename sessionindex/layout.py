@@ -20,7 +20,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from sessionindex import header
 from sessionindex.access import Policy
@@ -34,10 +34,10 @@ _PROJECT: Final = re.compile("--[^\n\r\u2028\u2029]*--")
 _RUNS: Final = ("async-", "parallel-", "dynamic-")
 _ARTIFACTS: Final = "subagent-artifacts"
 SUFFIX: Final = ".jsonl"
+_OWN_FOLDER: Final = ("/.jsonl", "/..jsonl", "/...jsonl")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A session file: `owner` is the top-level file it belongs to, `parent` what launched it."""
 
     path: str
@@ -109,7 +109,7 @@ def discover(root: str, *, flat: bool, policy: Policy, header_of: Header = read_
         warning = PathWarning(root, f"sessions root not readable: {spoken(error)}")
         return Tree((), (warning,), readable=False)
     return Tree(
-        tuple(sorted(walk.sessions, key=lambda found: found.path)),
+        tuple(sorted(walk.sessions)),  # paths differ, so nothing else is compared
         tuple(sorted(walk.warnings, key=lambda warning: (warning.path, warning.reason))),
     )
 
@@ -120,6 +120,8 @@ def _listed(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _is_utf8(name: str) -> bool:
+    if name.isascii():
+        return True
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -134,9 +136,7 @@ def _shown(path: str) -> str:
 
 def container(path: str) -> str | None:
     """The folder that a session file owns; None for a name that would own its own folder."""
-    folder, name = os.path.split(path)
-    stem = name.removesuffix(SUFFIX)
-    return None if stem in ("", ".", "..") else os.path.join(folder, stem)
+    return None if path.endswith(_OWN_FOLDER) else path.removesuffix(SUFFIX)
 
 
 class _Walk:
@@ -174,8 +174,9 @@ class _Walk:
                     files.append(item)
         refused = admitted = 0
         unreadable: list[PathWarning] = []
+        prefix = folder.rstrip(os.sep) + os.sep
         for item in files:
-            path = os.path.join(folder, item.name)
+            path = prefix + item.name
             found = self._session(path, item)
             if found is None:
                 continue
@@ -227,16 +228,16 @@ class _Walk:
             if held is not None:
                 holders[held] = child
         for child, listed, session in children:
-            folder = os.path.dirname(child)
+            folder = child.rpartition(os.sep)[0]
             while folder not in holders:
-                folder = os.path.dirname(folder)
+                folder = folder.rpartition(os.sep)[0]
             self.sessions.append(Found(child, listed, session, path, holders[folder]))
 
     def _transcripts(self, top: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
         """The files of delegated runs below a container, at any depth."""
-        todo = [top]
+        todo = [(top, "")]
         while todo:
-            folder = todo.pop()
+            folder, name = todo.pop()
             try:
                 items = _listed(folder)
             except FileNotFoundError:
@@ -245,13 +246,12 @@ class _Walk:
                 reason = f"subagent directory not readable: {spoken(error)}"
                 self.warnings.append(PathWarning(_shown(folder), reason))
                 continue
-            name = os.path.basename(folder)
-            runs = folder != top and (name == "forks" or name.startswith(_RUNS))
+            runs = name == "forks" or name.startswith(_RUNS)
             for item in items:
                 if item.is_dir(follow_symlinks=False):
                     if item.name != _ARTIFACTS:
-                        todo.append(os.path.join(folder, item.name))
+                        todo.append((f"{folder}/{item.name}", item.name))
                 elif item.is_file(follow_symlinks=False) and (
                     item.name == "session.jsonl" or (runs and item.name.endswith(SUFFIX))
                 ):
-                    yield os.path.join(folder, item.name), item
+                    yield f"{folder}/{item.name}", item

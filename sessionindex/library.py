@@ -125,9 +125,9 @@ class SessionIndex:
     def _search(self, params: Any, brute: bool) -> SearchResult:
         policy = self._present.policy()
         question, cursor = wire.search_question(params)
-        digest = self._digest(question)
+        asked = question
         if cursor:
-            body = pages.decode(cursor, "search_sessions", digest)
+            body = pages.decode(cursor, "search_sessions", self._digest(asked))
             after = wire.place(body) if body else None
             if after is None:
                 raise ParameterError(wire.CURSOR_REFUSED)
@@ -137,7 +137,8 @@ class SessionIndex:
             question = replace(question, session_paths=paths)
         result, last = self._answer(question, policy, brute)
         if last is not None:
-            token = pages.encode("search_sessions", digest, {"after": list(last)})
+            place = {"after": list(last)}
+            token = pages.encode("search_sessions", self._digest(asked), place)
             result = replace(result, next_cursor=token)
         return result
 
@@ -267,13 +268,14 @@ class SessionIndex:
                 now = present.catalog(policy, reader)
                 dead, _ = present.store.dead()
                 whole = not policy.is_bound
-                report = check.check(now, reader, sample=sample, whole=whole, dead=dead)
+                told = dead if whole else 0  # deletions may be of sessions that the bound hides
+                report = check.check(now, reader, sample=sample, whole=whole, dead=told)
             except IndexUnusable as error:
                 if not repair or repaired:
                     raise
                 present.give_up(error)
             else:
-                if repaired or not repair or not (report.differences or report.dead):
+                if repaired or not repair or not (report.differences or dead):
                     return replace(report, repaired=repaired)
             self.refresh(rebuild=True)
             repaired = True

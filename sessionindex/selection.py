@@ -83,6 +83,8 @@ def select(
     if named is not None and current in named:
         current = None
     files = without_current(catalog.files, current)
+    if include_subagents and named is None and cwds is None and projects is None:
+        return files
     owners = {file.path: file.found.session.cwd for file in catalog.files}
     chosen = []
     for file in files:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import zlib
 
 import pytest
@@ -11,7 +10,7 @@ from sessionindex.coverage import RACY_NS, Cursor, Identity, digest, is_proven, 
 
 THEN = Identity(device=1, inode=2, size=100, mtime_ns=5_000, ctime_ns=6_000)
 WHOLE = Cursor(THEN, proven=True, offset=100, lines=4, checksum=7, head=8, tail=9)
-TORN = dataclasses.replace(WHOLE, offset=90)  # ten bytes of a last line without its end
+TORN = WHOLE._replace(offset=90)  # ten bytes of a last line without its end
 
 
 @pytest.mark.parametrize(
@@ -29,7 +28,7 @@ TORN = dataclasses.replace(WHOLE, offset=90)  # ten bytes of a last line without
 )
 def test_judge(rule: str, changes: dict[str, int], verdict: str) -> None:
     """Any difference asks for the bytes; a missing prefix answers itself."""
-    now = dataclasses.replace(THEN, **changes)
+    now = THEN._replace(**changes)
     assert judge(now, WHOLE) == verdict, rule
 
 
@@ -39,15 +38,15 @@ def test_a_file_that_is_not_indexed_is_new() -> None:
 
 def test_an_identity_that_proves_nothing_is_never_fresh() -> None:
     """Two writes in one tick of the clock look the same."""
-    assert judge(THEN, dataclasses.replace(WHOLE, proven=False)) == "unsure"
+    assert judge(THEN, WHOLE._replace(proven=False)) == "unsure"
 
 
 def test_a_torn_last_line_leaves_a_file_behind() -> None:
     """Unchanged since, but not indexed to its end; cut off, the indexed part may still hold."""
     assert judge(THEN, TORN) == "behind"
-    assert judge(dataclasses.replace(THEN, size=95), TORN) == "unsure"
-    assert judge(dataclasses.replace(THEN, size=90), TORN) == "unsure"
-    assert judge(dataclasses.replace(THEN, size=89), TORN) == "stale"
+    assert judge(THEN._replace(size=95), TORN) == "unsure"
+    assert judge(THEN._replace(size=90), TORN) == "unsure"
+    assert judge(THEN._replace(size=89), TORN) == "stale"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ def test_a_torn_last_line_leaves_a_file_behind() -> None:
 )
 def test_settle(size: int, checksum: int, verdict: str) -> None:
     """The checksum of the indexed prefix decides what stat could not."""
-    assert settle(dataclasses.replace(THEN, size=size), WHOLE, checksum) == verdict
+    assert settle(THEN._replace(size=size), WHOLE, checksum) == verdict
 
 
 @pytest.mark.parametrize(

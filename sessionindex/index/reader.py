@@ -157,11 +157,11 @@ class Reader:
 
     def keys(self) -> Counter[int]:
         """How many entries there are under each file's key."""
-        found: Counter[int] = Counter()
-        everything = Plan((), False, ("text",))
-        for page in self.candidates(everything):
-            found.update(page.sessions)
-        return found
+        addresses = self._addresses([_every_entry()])
+        with translated("read columns"):
+            return Counter(
+                int(n or 0) for n in self._searcher.fast_field_values("session", addresses)
+            )
 
     def entries_of(self, key: int) -> list[tuple[int, int, int, int]]:
         """(line_no, offset, length, instant as stored) of every entry of a file."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from dataclasses import asdict, dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -136,9 +136,9 @@ def file_document(record: Record, root: str) -> dict[str, Any]:
     facts = [
         record.key,
         os.path.relpath(record.path, root),
-        list(asdict(record.session).values()),
+        list(astuple(record.session)),
         record.name,
-        list(asdict(record.cursor.identity).values()),
+        list(record.cursor.identity),
         [getattr(record.cursor, name) for name in _CURSOR],
         record.entries,
         list(map(list, record.problems)),
