@@ -26,7 +26,7 @@ BATCH: Final = 32_000_000
 """Characters of text after which a commit must come: tantivy queues without regard to size."""
 
 _SMALL_HEAP: Final = 15_000_000
-_HEAP: Final = 64_000_000
+HEAP: Final = 64_000_000
 
 
 class Writer:
@@ -40,7 +40,7 @@ class Writer:
         self._pending = 0
         with translated("write"):
             self._writer = generation.index.writer(
-                heap_size=_HEAP if large else _SMALL_HEAP, num_threads=2 if large else 1
+                heap_size=HEAP if large else _SMALL_HEAP, num_threads=2 if large else 1
             )
 
     def __enter__(self) -> Writer:
