@@ -4,9 +4,13 @@ import sys
 
 
 def main() -> None:
-    from sessionindex.cli.app import run
+    try:
+        from sessionindex.cli.app import run
 
-    sys.exit(run())
+        status = run()
+    except KeyboardInterrupt:
+        status = 130
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -198,7 +198,8 @@ class _File:
             ("the header", record.session, self._header),
             ("the name", record.name, self._name),
             ("the number of entries", record.entries, len(self._facts)),
-            ("the list of problems", record.problems, tuple(self._problems)),
+            ("the list of problems", self._reader.problems(record.key), self._problems),
+            ("the number of problems", dict(record.problems), self._counted()),
             ("the number of lines", cursor.lines, self._lines),
             ("the length", cursor.offset, self._end),
             ("the checksum", cursor.checksum, self._checksum),
@@ -206,6 +207,9 @@ class _File:
         ):
             if indexed != parsed:
                 yield self._differs(None, f"{what} is not as indexed")
+
+    def _counted(self) -> dict[int, int]:
+        return dict(Counter(number for _, number in self._problems))
 
     def _of_entries(self) -> Iterator[Difference]:
         """Each line once, at its place."""

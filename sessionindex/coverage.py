@@ -7,7 +7,7 @@ older than that moment. Everything else needs the bytes: a checksum of the index
     same identity, proven                     Fresh      no byte is read
     at least as long as what is indexed       Unsure     the prefix checksum decides:
                                                          equal -> Fresh or Behind, else Stale
-    shorter than what is indexed              Stale
+    shorter, or not one whole line indexed    Stale
     not in the index                          New
 
 `Unsure` is the only verdict that needs I/O; whoever has the file settles it with `settle`.
@@ -57,11 +57,12 @@ class Cursor(NamedTuple):
 
 def judge(now: Identity, cursor: Cursor | None) -> Verdict:
     """The verdict from stat alone."""
-    if cursor is None:
-        return "new"
+    if cursor is None or not cursor.lines:
+        return "new"  # not even the header is vouched for
     if now == cursor.identity and cursor.proven:
         return "fresh" if now.size == cursor.offset else "behind"
-    return "stale" if now.size < cursor.offset else "unsure"
+    # Without a whole line indexed no byte vouches for the header.
+    return "stale" if now.size < cursor.offset or not cursor.offset else "unsure"
 
 
 def settle(now: Identity, cursor: Cursor, checksum: int) -> Verdict:

@@ -189,6 +189,12 @@ def text(entry: Entry) -> str | None:
 # --- the kinds of search -----------------------------------------------------------------------
 
 _ESCAPED: Final = re.compile('["\\\\\x00-\x1f\ud800-\udfff]')
+# Every stretch that holds an escaped character, with the two characters before and after it.
+_AROUND_ESCAPED: Final = re.compile(
+    '(?s)[^"\\\\\x00-\x1f\ud800-\udfff]{0,2}["\\\\\x00-\x1f\ud800-\udfff]'
+    '(?:[^"\\\\\x00-\x1f\ud800-\udfff]{0,4}["\\\\\x00-\x1f\ud800-\udfff])*'
+    '[^"\\\\\x00-\x1f\ud800-\udfff]{0,2}'
+)
 _SIGNATURES: Final = frozenset({"thinkingSignature", "textSignature", "thoughtSignature"})
 
 
@@ -225,11 +231,15 @@ def calls(entry: Entry) -> list[tuple[str, dict[str, Any]]]:
     return [(block["name"], block) for block in blocks if isinstance(block.get("name"), str)]
 
 
-def _tools(entry: Entry) -> list[str]:
+Blocks = tuple[list[str], list[str]]
+"""Blocks of text, then strings that stand in one of them as JSON and are text as they are too."""
+
+
+def _tools(entry: Entry) -> Blocks:
     if entry.role == "toolResult":
         message = entry.value["message"]
         name = _name(message.get("toolName")) or "unknown"
-        return [f"tool_result {name}#{_name(message.get('toolCallId')) or 'unknown'}"]
+        return [f"tool_result {name}#{_name(message.get('toolCallId')) or 'unknown'}"], []
     texts: list[str] = []
     decoded: list[str] = []
     for name, call in calls(entry):
@@ -237,19 +247,19 @@ def _tools(entry: Entry) -> list[str]:
         if "arguments" in call:
             texts.append(compact_json(call["arguments"]))
             decoded += _decoded(call["arguments"])
-    return texts + decoded
+    return texts, decoded
 
 
-def _shell(entry: Entry) -> list[str]:
+def _shell(entry: Entry) -> Blocks:
     if entry.role != "bashExecution":
-        return []
+        return [], []
     message = entry.value["message"]
-    return [found for name in ("command", "output") if (found := _name(message.get(name)))]
+    return [found for name in ("command", "output") if (found := _name(message.get(name)))], []
 
 
-def _thinking(entry: Entry) -> list[str]:
+def _thinking(entry: Entry) -> Blocks:
     blocks = _blocks(entry, "thinking")
-    return [found for block in blocks if (found := _name(block.get("thinking")))]
+    return [found for block in blocks if (found := _name(block.get("thinking")))], []
 
 
 def _without_payload(value: Any) -> Any:
@@ -275,31 +285,31 @@ def _without_payload(value: Any) -> Any:
     return top[0]
 
 
-def _details(entry: Entry) -> list[str]:
+def _details(entry: Entry) -> Blocks:
     value = entry.value
     if entry.type == "message":
         held = value["message"].get("details") if isinstance(value.get("message"), dict) else None
     else:
         held = value.get("data") if entry.type == "custom" else value.get("details")
     if held is None:
-        return []
+        return [], []
     held = _without_payload(held)
-    return [compact_json(held), *_decoded(held)]
+    return [compact_json(held)], _decoded(held)
 
 
-def _plain(entry: Entry) -> list[str]:
+def _plain(entry: Entry) -> Blocks:
     if entry.role in ("system", "bashExecution"):
-        return []
+        return [], []
     found = text(entry)
-    return [found] if found else []
+    return ([found] if found else []), []
 
 
-def _prompts(entry: Entry) -> list[str]:
+def _prompts(entry: Entry) -> Blocks:
     found = text(entry) if entry.role == "system" else None
-    return [found] if found else []
+    return ([found] if found else []), []
 
 
-_BLOCKS_OF: Final[dict[Kind, Callable[[Entry], list[str]]]] = {
+_BLOCKS_OF: Final[dict[Kind, Callable[[Entry], Blocks]]] = {
     "text": _plain,
     "tools": _tools,
     "shell": _shell,
@@ -311,5 +321,21 @@ _BLOCKS_OF: Final[dict[Kind, Callable[[Entry], list[str]]]] = {
 
 def searchable(entry: Entry, kind: Kind) -> str:
     """The text of one kind, its blocks joined by line breaks; "" where the entry has none."""
-    blocks = _BLOCKS_OF[kind](entry)
-    return blocks[0] if len(blocks) == 1 else "\n".join(blocks)
+    blocks, decoded = _BLOCKS_OF[kind](entry)
+    return blocks[0] if len(blocks) == 1 and not decoded else "\n".join(blocks + decoded)
+
+
+def narrowing(entry: Entry, kind: Kind) -> list[str]:
+    """Texts that have every run of three characters that `searchable` has, in fewer characters.
+
+    A decoded string differs from its JSON only around escaped characters: the rest of it stands in
+    the blocks already, and only what is around them is told again.
+    """
+    blocks, decoded = _BLOCKS_OF[kind](entry)
+    if not blocks:
+        return []
+    texts = ["\n".join(blocks)]
+    if decoded:
+        seam = texts[0][-2:]
+        texts += _AROUND_ESCAPED.findall("\n".join((seam, *decoded)))
+    return texts

@@ -143,19 +143,34 @@ def make_private_folder(path: str) -> None:
 
 
 def narrow(folder: str) -> None:
-    """Take everybody else's rights from a folder of ours and from the files directly in it."""
+    """Make a folder of ours 0700 and the files directly in it 0600."""
     os.chmod(folder, 0o700)
     with os.scandir(folder) as found:
         for item in found:
             try:
-                if item.is_file(follow_symlinks=False) and item.stat().st_mode & 0o077:
+                mode = item.stat(follow_symlinks=False).st_mode
+                if stat.S_ISREG(mode) and mode & 0o777 != 0o600:
                     os.chmod(item.path, 0o600)
             except FileNotFoundError:
                 continue  # a merge has just taken it away
 
 
-def replace(path: str, data: bytes) -> None:
-    """Put a small private file in place of `path`, whole or not at all, and durably."""
+def read_small(path: str) -> bytes:
+    """A whole small file of ours; raises OSError, also where it is no regular file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+        return b"".join(read_from(descriptor, 0))
+    finally:
+        os.close(descriptor)
+
+
+def replace(path: str, data: bytes, *, durable: bool = True) -> None:
+    """Put a small private file in place of `path`, whole or not at all.
+
+    `durable` also has it outlive a power cut, which costs two fsyncs.
+    """
     beside = f"{path}.{os.getpid()}.new"
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
@@ -163,13 +178,16 @@ def replace(path: str, data: bytes) -> None:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
     except OSError:
         os.unlink(beside)
         raise
     finally:
         os.close(descriptor)
     os.replace(beside, path)
+    if not durable:
+        return
     folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(folder)

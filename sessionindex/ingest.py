@@ -7,33 +7,33 @@
     Drop      the file is gone (a file that cannot be read, or lies in a folder that cannot be
               listed, is not gone: what the index has of it stays, and is not served)
 
-Work is proportional to what changed, memory to a batch and the longest line. A file's identity is
-taken before it is read, and it is read only as far as it reached then. A torn last line stays
-outside the cursor. The access bound plays no part here: it is asked at every question.
+Work is proportional to what changed, memory to a batch and the longest line. Everything is
+indexed, whoever may see it: the access bound is asked at every question, and the report of a
+refresh tells only of what it shows.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from sessionindex import entry, layout
+from sessionindex import layout
 from sessionindex.access import Policy
 from sessionindex.catalog import verdict_of
-from sessionindex.coverage import Cursor, Identity, Verdict, digest, is_proven, judge
+from sessionindex.coverage import Identity, Verdict, is_proven, judge
 from sessionindex.errors import IndexUnusable
-from sessionindex.files import Changed, edges, open_listed, spoken, whole_lines
-from sessionindex.index import schema
+from sessionindex.files import Changed, open_listed, spoken
 from sessionindex.index.reader import Reader
 from sessionindex.index.schema import Record
 from sessionindex.index.store import Store
 from sessionindex.index.writer import Writer
-from sessionindex.jsonline import split
-from sessionindex.layout import Found
-from sessionindex.model import Entry, PathWarning, Session
+from sessionindex.intake import Intake, begun
+from sessionindex.layout import Found, Tree
+from sessionindex.model import PathWarning, Session
 
 Action = Literal["nothing", "stamp", "append", "rebuild", "drop"]
 Progress = Callable[[int, int], None]
@@ -64,6 +64,18 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Done:
+    """What was done with one file."""
+
+    path: str
+    cwd: str
+    what: Literal["added", "appended", "rebuilt", "dropped"]
+    entries: int = 0
+    bytes: int = 0
+    problems: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RefreshReport:
     """What a refresh did; `problems` counts bad lines that were met, by code."""
 
@@ -80,7 +92,7 @@ class RefreshReport:
 
 
 def decide(
-    tree: layout.Tree, verdicts: Mapping[str, Verdict], records: Mapping[str, Record]
+    tree: Tree, verdicts: Mapping[str, Verdict], records: Mapping[str, Record]
 ) -> list[Decision]:
     """The decision for every file of the tree and of the index, by path."""
     decisions = []
@@ -89,7 +101,8 @@ def decide(
         there.add(found.path)
         record = records.get(found.path)
         decisions.append(Decision(found.path, _action(found, verdicts, record), found, record))
-    unread = tuple(warning.path for warning in tree.warnings)
+    unread = [warning.path for warning in tree.warnings]
+    unread += [path.removesuffix(layout.SUFFIX) for path in unread]  # and what it launched
     for path, record in records.items():
         if path not in there and not _is_under(path, unread):
             decisions.append(Decision(path, "drop", None, record))
@@ -117,6 +130,7 @@ def refresh(
     *,
     flat: bool,
     kind: str,
+    policy: Policy,
     fresh: bool = False,
     paths: Sequence[str] | None = None,
     progress: Progress | None = None,
@@ -126,32 +140,55 @@ def refresh(
     `paths` keeps to these files and to what lies under these folders. Raises IndexLocked and
     IndexFolderError; files that cannot be read are warnings.
     """
+    refreshed = _Refresh(store, root, flat, policy, progress)
     try:
-        report = _refresh(store, root, flat, kind, fresh, paths, progress)
+        report = refreshed.run(kind, fresh, paths)
     except IndexUnusable:
         if fresh:
             raise
         # Damage that opening could not see: begin anew beside it.
-        return _refresh(store, root, flat, kind, True, None, progress)
+        return refreshed.run(kind, True, None)
     dead, documents = store.dead()
     if documents > _MANY and dead > documents // 4:
         # tantivy merges big segments for no number of deletions: only a new one is without them.
-        _refresh(store, root, flat, "compaction", True, None, progress)
+        refreshed.run("compaction", True, None)
     return report
 
 
-def _refresh(
-    store: Store,
-    root: str,
-    flat: bool,
-    kind: str,
-    fresh: bool,
-    paths: Sequence[str] | None,
-    progress: Progress | None,
-) -> RefreshReport:
-    began = time.monotonic()
-    with store.writing(kind, fresh=fresh) as generation:
-        records = Reader(generation.index, root).records()
+class _Refresh:
+    """One root's refreshing."""
+
+    def __init__(
+        self, store: Store, root: str, flat: bool, policy: Policy, progress: Progress | None
+    ) -> None:
+        self._store = store
+        self._root = root
+        self._flat = flat
+        self._policy = policy
+        self._progress = progress
+
+    def run(self, kind: str, fresh: bool, paths: Sequence[str] | None) -> RefreshReport:
+        began = time.monotonic()
+        with self._store.writing(kind, fresh=fresh) as generation:
+            records = Reader(generation.index, self._root).records()
+            clock = time.time_ns()
+            tree, verdicts = self._look(records, paths)
+            decisions = decide(tree, verdicts, records) if tree.readable else []
+            if paths is not None:
+                decisions = [one for one in decisions if _is_under(one.path, paths)]
+            todo = [one for one in decisions if one.action != "nothing"]
+            run = _Run(clock, self._progress, todo)
+            if todo:
+                with Writer(generation, self._root, large=run.total > _LARGE) as writer:
+                    run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
+            generation.publish()
+            self._store.touch()
+        return self._report(tree, run, time.monotonic() - began)
+
+    def _look(
+        self, records: Mapping[str, Record], paths: Sequence[str] | None
+    ) -> tuple[Tree, dict[str, Verdict]]:
+        """The tree now, and the verdict on each of its files."""
         verdicts: dict[str, Verdict] = {}
 
         def header_of(path: str, listed: Identity) -> Session | str:
@@ -164,38 +201,53 @@ def _refresh(
                 return record.session
             return layout.read_header(path, listed)
 
-        tree = layout.discover(root, flat=flat, policy=Policy(None), header_of=header_of)
-        decisions = decide(tree, verdicts, records) if tree.readable else []
-        if paths is not None:
-            decisions = [one for one in decisions if _is_under(one.path, paths)]
-        todo = [one for one in decisions if one.action != "nothing"]
-        run = _Run(store, tree.warnings, progress, sum(one.bytes for one in todo))
-        if todo:
-            large = run.total > _LARGE
-            with Writer(generation, root, large=large) as writer:
-                run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
-        generation.publish()
-        store.touch()
-    return run.report(len(tree.sessions), time.monotonic() - began)
+        tree = layout.discover(
+            self._root, flat=self._flat, policy=Policy(None), header_of=header_of
+        )
+        return tree, verdicts
+
+    def _report(self, tree: Tree, run: _Run, seconds: float) -> RefreshReport:
+        """What was done, as far as the bound shows it."""
+        done, warnings = run.done, [*tree.warnings, *run.warnings]
+        if self._policy.is_bound:
+            tree = layout.discover(self._root, flat=self._flat, policy=self._policy)
+            shown = {found.path for found in tree.sessions}
+            there = {one.path for one in done if one.what != "dropped"}
+            done = [
+                one
+                for one in done
+                if one.path in shown or (one.path not in there and self._policy.admits(one.cwd))
+            ]
+            own = [warning for warning in run.warnings if warning.path in shown]
+            warnings = [*tree.warnings, *own]
+        what = Counter(one.what for one in done)
+        problems: Counter[str] = Counter()
+        for one in done:
+            problems.update(one.problems or {})
+        return RefreshReport(
+            len(tree.sessions),
+            what["added"],
+            what["appended"],
+            what["rebuilt"],
+            what["dropped"],
+            sum(one.entries for one in done),
+            sum(one.bytes for one in done),
+            seconds,
+            dict(sorted(problems.items())),
+            tuple(sorted(set(warnings), key=lambda warning: (warning.path, warning.reason))),
+        )
 
 
 class _Run:
-    """The carrying out of one refresh, and its counts."""
+    """The carrying out of decisions that were made at a moment, and what came of it."""
 
-    def __init__(
-        self,
-        store: Store,
-        warnings: Sequence[PathWarning],
-        progress: Progress | None,
-        total: int,
-    ) -> None:
-        self.total = total
-        self._store = store
-        self._warnings = list(warnings)
+    def __init__(self, clock: int, progress: Progress | None, todo: Sequence[Decision]) -> None:
+        self.total = sum(one.bytes for one in todo)
+        self.done: list[Done] = []
+        self.warnings: list[PathWarning] = []
+        self._clock = clock
         self._progress = progress
-        self._counts = dict.fromkeys(("added", "append", "rebuild", "drop", "stamp"), 0)
-        self._entries = self._bytes = 0
-        self._problems: dict[str, int] = {}
+        self._read = 0
         self._last_key = 0
 
     def carry_out(self, writer: Writer, todo: Sequence[Decision], last_key: int) -> None:
@@ -203,7 +255,7 @@ class _Run:
         for one in todo:
             if one.action == "drop" and one.record:
                 writer.drop(one.record.key)
-                self._counts["drop"] += 1
+                self.done.append(Done(one.path, one.record.session.cwd, "dropped"))
             elif one.found:
                 self._file(writer, one, one.found)
             if writer.is_full:
@@ -218,148 +270,63 @@ class _Run:
             return  # the next refresh sees what it has become
         except OSError as error:
             reason = f"could not open file: {spoken(error)}"
-            self._warnings.append(PathWarning(found.path, reason))
+            self.warnings.append(PathWarning(found.path, reason))
             return
+        if one.action != "rebuild":
+            # The prefix was vouched for when it was decided: a change since proves nothing.
+            clock = self._clock if now == found.identity else 0
         try:
             if one.action == "stamp" and one.record:
-                self._stamp(writer, one.record, now, clock if now == found.identity else 0)
+                self._stamp(writer, one.record, now, clock)
             else:
-                # The prefix was vouched for as it was listed: a change since proves nothing.
-                vouched = now == found.identity or one.action == "rebuild"
-                self._read(writer, one, descriptor, now, clock if vouched else 0)
+                self._take(writer, one, found, descriptor, now, clock)
         except OSError as error:
             reason = f"could not read file: {spoken(error)}"
-            self._warnings.append(PathWarning(found.path, reason))
+            self.warnings.append(PathWarning(found.path, reason))
         finally:
             os.close(descriptor)
 
     def _stamp(self, writer: Writer, record: Record, now: Identity, clock: int) -> None:
         """Remember the identity that the bytes have just vouched for."""
-        if now.size < record.cursor.offset:
-            return
-        old = record.cursor
-        proven = is_proven(now, clock)
-        cursor = Cursor(now, proven, old.offset, old.lines, old.checksum, old.head, old.tail)
-        if cursor != old:
-            writer.put(_moved(record, cursor))
-            self._counts["stamp"] += 1
+        cursor = record.cursor._replace(identity=now, proven=is_proven(now, clock))
+        if cursor != record.cursor and now.size >= cursor.offset:
+            writer.put(replace(record, cursor=cursor))
 
-    def _read(
-        self, writer: Writer, one: Decision, descriptor: int, now: Identity, clock: int
+    def _take(
+        self,
+        writer: Writer,
+        one: Decision,
+        found: Found,
+        descriptor: int,
+        now: Identity,
+        clock: int,
     ) -> None:
-        """Index a file from where its decision says, a commit whenever a batch is full."""
-        assert one.found is not None
+        """Index a file from where its decision says."""
         record = one.record
-        if one.action == "append" and record:
-            self._counts["append"] += 1
-        else:
-            self._counts["rebuild" if record else "added"] += 1
+        what: Literal["added", "appended", "rebuilt"] = "appended"
+        if one.action != "append" or record is None:
+            what = "rebuilt" if record else "added"
             if record:
                 writer.drop(record.key)
-            record = _begun(one.found, record.key if record else self._next_key(), now)
-        state = _Reading(record, self._problems)
+            record = begun(found, record.key if record else self._next_key(), now)
+        intake = Intake(writer, record, now, self._advance)
         try:
-            self._fill(writer, state, descriptor, now)
-            writer.put(state.record(descriptor, now, proven=is_proven(now, clock)))
+            intake.read(descriptor, clock)
+        except Changed:
+            writer.drop(record.key)  # the next refresh sees what it has become
+            return
         except OSError:
             writer.drop(record.key)  # else lines would stay that no cursor knows of
             raise
-        self._entries += state.added
+        problems = dict(intake.problems)
+        cwd = record.session.cwd
+        self.done.append(Done(one.path, cwd, what, intake.entries, intake.bytes, problems))
 
-    def _fill(self, writer: Writer, state: _Reading, descriptor: int, now: Identity) -> None:
-        """Add what lies between the cursor and where the file reached when it was opened."""
-        for offset, block, complete in whole_lines(descriptor, state.offset, now.size):
-            if not complete:
-                break
-            state.take(writer, block, offset)
-            self._bytes += len(block)
-            if writer.is_full:
-                writer.put(state.record(descriptor, now, proven=False))
-                writer.commit()
-            if self._progress:
-                self._progress(self._bytes, self.total)
+    def _advance(self, size: int) -> None:
+        self._read += size
+        if self._progress:
+            self._progress(self._read, self.total)
 
     def _next_key(self) -> int:
         self._last_key += 1
         return self._last_key
-
-    def report(self, files: int, seconds: float) -> RefreshReport:
-        counts = self._counts
-        return RefreshReport(
-            files,
-            counts["added"],
-            counts["append"],
-            counts["rebuild"],
-            counts["drop"],
-            self._entries,
-            self._bytes,
-            seconds,
-            self._problems,
-            tuple(sorted(self._warnings, key=lambda warning: (warning.path, warning.reason))),
-        )
-
-
-class _Reading:
-    """One file on its way into the index: the cursor so far."""
-
-    def __init__(self, record: Record, problems: dict[str, int]) -> None:
-        self._record = record
-        self.offset = record.cursor.offset
-        self._lines = record.cursor.lines
-        self._checksum = record.cursor.checksum
-        self._name = record.name
-        self._problems = list(record.problems)
-        self._counted = problems
-        self.added = 0
-
-    def take(self, writer: Writer, block: bytes, offset: int) -> None:
-        """Add a block of whole lines."""
-        record = self._record
-        for line in split(block, self._lines + 1, offset):
-            self._lines = line.line_no
-            if line.line_no == 1:
-                continue
-            found = entry.parse(line, record.session.version)
-            if isinstance(found, Entry):
-                fields, size = schema.document(found, record.key, line.offset, len(line.data))
-                writer.add(fields, size)
-                self.added += 1
-                if found.type == "session_info":
-                    self._name = entry.text(found)
-            else:
-                self._problems.append((line.line_no, entry.reason_number(found)))
-                self._counted[found.code] = self._counted.get(found.code, 0) + 1
-        self._checksum = digest(block, self._checksum)
-        self.offset = offset + len(block)
-
-    def record(self, descriptor: int, now: Identity, *, proven: bool) -> Record:
-        """What the index now knows of the file."""
-        head, tail = edges(descriptor, self.offset)
-        cursor = Cursor(now, proven, self.offset, self._lines, self._checksum, head, tail)
-        old = self._record
-        return Record(
-            old.key,
-            old.path,
-            old.session,
-            self._name,
-            cursor,
-            old.entries + self.added,
-            tuple(self._problems),
-        )
-
-
-def _moved(record: Record, cursor: Cursor) -> Record:
-    return Record(
-        record.key,
-        record.path,
-        record.session,
-        record.name,
-        cursor,
-        record.entries,
-        record.problems,
-    )
-
-
-def _begun(found: Found, key: int, now: Identity) -> Record:
-    """The record of a file of which nothing is indexed yet."""
-    return Record(key, found.path, found.session, None, Cursor(now, False, 0, 0, 0, 0, 0), 0, ())

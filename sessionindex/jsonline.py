@@ -31,7 +31,7 @@ MAX_DEPTH: Final = 1024
 """Arrays and objects inside each other; deeper is invalid JSON to this project."""
 
 
-class Unreadable(Exception):
+class Unreadable(ValueError):
     """A line that is no JSON; `reason` is the contract's text."""
 
     def __init__(self, reason: str) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -34,6 +35,7 @@ _PROJECT: Final = re.compile("--[^\n\r\u2028\u2029]*--")
 _RUNS: Final = ("async-", "parallel-", "dynamic-")
 _ARTIFACTS: Final = "subagent-artifacts"
 SUFFIX: Final = ".jsonl"
+_LOOKS: Final = 4
 _OWN_FOLDER: Final = ("/.jsonl", "/..jsonl", "/...jsonl")
 
 
@@ -60,23 +62,26 @@ class Tree:
 
 
 def read_header(path: str, listed: Identity) -> Session | str:
-    """The header of a file, read from it; a reason where it has none."""
+    """The header of a file, read from it; a reason where it has none. Raises Changed."""
     try:
         descriptor, _ = open_listed(path, listed)
-    except Changed:
-        return "could not open file: ENOENT: it went away while it was being listed"
     except OSError as error:
         return f"could not open file: {spoken(error)}"
     try:
-        data = b""
-        for size in (4096, header.MAX_BYTES + 1):
-            data = read_at(descriptor, 0, size)
-            if b"\n" in data or len(data) < size:
-                break
+        return header_in(descriptor)
     except OSError as error:
         return f"could not read file: {spoken(error)}"
     finally:
         os.close(descriptor)
+
+
+def header_in(descriptor: int) -> Session | str:
+    """The header of an open file; a reason where it has none. Raises OSError."""
+    data = b""
+    for size in (4096, header.MAX_BYTES + 1):
+        data = read_at(descriptor, 0, size)
+        if b"\n" in data or len(data) < size:
+            break
     return header.parse(data.split(b"\n", 1)[0]) if data else "file is empty"
 
 
@@ -196,13 +201,21 @@ class _Walk:
         """A listed file's identity and header; None where it is gone."""
         try:
             listed = identity(item.stat(follow_symlinks=False))
+            if not _is_utf8(path):
+                return listed, "could not open file: its name is not UTF-8"
+            for _ in range(_LOOKS):
+                try:
+                    return listed, self._header_of(path, listed)
+                except Changed:  # replaced since it was listed, or gone
+                    found = os.lstat(path)
+                    if not stat.S_ISREG(found.st_mode):
+                        return None
+                    listed = identity(found)
         except FileNotFoundError:
             return None
         except OSError as error:
             return Identity(0, 0, 0, 0, 0), f"could not open file: {spoken(error)}"
-        if not _is_utf8(path):
-            return listed, "could not open file: its name is not UTF-8"
-        return listed, self._header_of(path, listed)
+        return listed, "could not open file: EAGAIN: it is being replaced again and again"
 
     def _container(self, path: str, is_folder: bool | None) -> None:
         """What one top-level session launched, nested by the longest container that holds it."""

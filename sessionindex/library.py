@@ -23,9 +23,11 @@ from sessionindex.catalog import Catalog
 from sessionindex.contracts import search_sessions
 from sessionindex.contracts.search_sessions import Question, SearchResult
 from sessionindex.errors import (
+    IndexFolderError,
     IndexUnusable,
     NotFound,
     ParameterError,
+    PolicyError,
     SessionFileError,
     SessionIndexError,
 )
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from sessionindex.check import CheckReport
     from sessionindex.ingest import Progress, RefreshReport
 
-_ATTEMPTS: Final = 4
+_ATTEMPTS: Final = 6
 _TOOL_LIMIT: Final = 50
 
 
@@ -146,14 +148,16 @@ class SessionIndex:
         self, question: Question, policy: Policy, brute: bool
     ) -> tuple[SearchResult, Key | None]:
         present = self._present
+        asked = brute  # whether whoever wants to refresh before files are scanned was asked
         for attempt in range(_ATTEMPTS):
-            # A root that changes under every look is read from the files at last.
-            reader = None if brute or attempt == _ATTEMPTS - 1 else present.reader()
+            reader = None if brute else present.reader()
             try:
                 now = present.catalog(policy, reader)
-                if attempt == 0 and not brute and self._refreshed_before(now):
-                    reader = present.reader()
-                    now = present.catalog(policy, reader)
+                if not asked:
+                    asked = True
+                    if self._refreshed_before(now):
+                        reader = present.reader()
+                        now = present.catalog(policy, reader)
                 for path in question.session_paths or ():
                     present.known(path, now, policy)
                 chosen = select(
@@ -165,10 +169,11 @@ class SessionIndex:
                     include_subagents=question.include_subagents,
                     current=None if question.include_current else present.current(),
                 )
-                return search_sessions.search(question, now, chosen, reader)
+                strict = attempt < _ATTEMPTS - 2  # a root that changes under every look
+                return search_sessions.search(question, now, chosen, reader, strict=strict)
             except Changed:
                 continue
-            except IndexUnusable as error:
+            except (IndexUnusable, IndexFolderError) as error:
                 present.give_up(error)
         raise SessionIndexError("the session files change faster than they can be read")
 
@@ -242,9 +247,10 @@ class SessionIndex:
             self._present.store,
             self.root.path,
             flat=self._present.is_flat(),
+            policy=self._shown(),
             kind="rebuild" if rebuild else "refresh",
             fresh=rebuild or self._present.is_given_up,
-            paths=None if paths is None else [os.path.abspath(path) for path in paths],
+            paths=None if paths is None else [self._present.spelled(path) for path in paths],
             progress=progress,
         )
         self._present.give_up(None)
@@ -270,6 +276,11 @@ class SessionIndex:
                 whole = not policy.is_bound
                 told = dead if whole else 0  # deletions may be of sessions that the bound hides
                 report = check.check(now, reader, sample=sample, whole=whole, dead=told)
+                rotten = tuple(
+                    check.Difference(path, None, "its bytes are not those that were written")
+                    for path in present.store.corrupt()
+                )
+                report = replace(report, differences=rotten + report.differences)
             except IndexUnusable as error:
                 if not repair or repaired:
                     raise
@@ -279,6 +290,13 @@ class SessionIndex:
                     return replace(report, repaired=repaired)
             self.refresh(rebuild=True)
             repaired = True
+
+    def _shown(self) -> Policy:
+        """What a refresh may tell of: nothing where the bound cannot be read."""
+        try:
+            return self._present.policy()
+        except PolicyError:
+            return Policy(())
 
     def damage(self) -> SessionIndexError | None:
         """Why there is no index to read from now; None where there is one."""

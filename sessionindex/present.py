@@ -18,11 +18,27 @@ from typing import Any
 from sessionindex import catalog, layout, settings
 from sessionindex.access import Policy
 from sessionindex.catalog import Catalog
-from sessionindex.errors import AccessDenied, IndexUnusable, SessionFileError, SessionIndexError
+from sessionindex.errors import (
+    AccessDenied,
+    IndexFolderError,
+    IndexUnusable,
+    RootError,
+    SessionFileError,
+    SessionIndexError,
+)
 from sessionindex.index.reader import Reader
 from sessionindex.index.store import Store
 from sessionindex.layout import Found
 from sessionindex.selection import named_path
+
+
+def _is_sound(path: str) -> bool:
+    """Whether a path can be opened and written down: UTF-8, without NUL."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in path
 
 
 class Present:
@@ -37,13 +53,24 @@ class Present:
         current_session: str | None,
     ) -> None:
         self.root = settings.find_root(sessions_root)
-        self.store = Store(settings.index_home(index_dir), self.root.path)
+        if not _is_sound(self.root.path):
+            shown = os.fsencode(self.root.path).decode("utf-8", "replace").replace("\0", "\ufffd")
+            raise RootError(
+                f"the sessions root has no name that can be used: {shown}"
+                f" (from {self.root.source})",
+                self.root.path,
+                self.root.source,
+            )
+        home = settings.index_home(index_dir)
+        if not _is_sound(home):
+            raise IndexFolderError("the index folder has no name that can be used", home)
+        self.store = Store(home, self.root.path)
         self._flat = flat
         self._settings = given_settings
         self._current = current_session
         self._lock = threading.Lock()
         self._reader: tuple[object, Reader] | None = None
-        self._damage: tuple[object, IndexUnusable] | None = None
+        self._damage: tuple[object, SessionIndexError] | None = None
 
     def policy(self) -> Policy:
         """The access bound now; raises PolicyError."""
@@ -93,7 +120,7 @@ class Present:
             return error
         return None
 
-    def give_up(self, error: IndexUnusable | None) -> None:
+    def give_up(self, error: SessionIndexError | None) -> None:
         """Remember that the index cannot be read; None forgets it."""
         with self._lock:
             self._damage = (self.store.state(), error) if error else None
@@ -121,6 +148,13 @@ class Present:
             raise SessionFileError(f"sessionPath is not under the sessions root: {path}", path)
         return inside
 
+    def spelled(self, path: str) -> str:
+        """A file or folder as the catalog spells it, where it lies in the root; else as given."""
+        try:
+            return named_path(self.root.path, path) or os.path.normpath(path)
+        except (OSError, ValueError):
+            return path
+
     def known(self, path: str, now: Catalog, policy: Policy) -> Found:
         """The session at a confined path; raises AccessDenied and SessionFileError."""
         for file in now.files:
@@ -135,7 +169,11 @@ class Present:
     def find(self, name: str, now: Catalog, policy: Policy) -> Found:
         """A session by its path, its id, or a beginning of its id that is unique."""
         if "/" in name or name.endswith(layout.SUFFIX):
-            return self.known(self.confined(os.path.abspath(name)), now, policy)
+            try:
+                path = os.path.abspath(name)
+            except OSError:  # the working directory is gone
+                path = name
+            return self.known(self.confined(path), now, policy)
         exact = [file.found for file in now.files if file.found.session.id == name]
         some = exact or [f.found for f in now.files if f.found.session.id.startswith(name)]
         if len(some) == 1:

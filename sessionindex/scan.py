@@ -62,10 +62,10 @@ def entries_at(
             if data[start - 1 : start] != b"\n" or data[end : end + 1] != b"\n":
                 raise Changed
             line = data[start:end]
-            if not test.possible(line):
-                continue
             if b"\n" in line:
                 raise Changed
+            if not test.possible(line):
+                continue
             found = entry.parse(Line(line_no, offset, line), version)
             if isinstance(found, Entry):
                 yield found

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sessionindex.entry import REASONS
+from sessionindex.errors import IndexUnusable
+from sessionindex.index.lock import Holder
 from sessionindex.index.schema import FORMAT
-from sessionindex.index.store import Holder
 from sessionindex.present import Present
 
 
@@ -21,6 +22,7 @@ from sessionindex.present import Present
 class Status:
     """The state of a root and its index now; `pending_bytes` are not covered by the index.
 
+    `index_bytes` is None under an access bound: it would tell of what is hidden.
     `last_refresh` is in milliseconds; `problems` counts lines of covered files that are no
     entries, by code; `damage` says why there is no index that can be used, or is None.
     """
@@ -31,7 +33,7 @@ class Status:
     sessions: int
     entries: int
     bytes: int
-    index_bytes: int
+    index_bytes: int | None
     format: str
     fresh: int
     behind: int
@@ -48,10 +50,18 @@ def take(present: Present) -> Status:
     """The status of a root now."""
     policy = present.policy()
     damage = present.damage()
-    now = present.catalog(policy, present.reader())
+    try:
+        now = present.catalog(policy, present.reader())
+    except IndexUnusable as error:  # damage that only reading shows
+        damage = error
+        present.give_up(error)
+        now = present.catalog(policy, None)
     count = Counter(file.verdict for file in now.files)
     records = [file.record for file in now.files if file.record]
-    problems = Counter(REASONS[number][0] for record in records for _, number in record.problems)
+    problems: Counter[str] = Counter()
+    for record in records:
+        for number, count_of in record.problems:
+            problems[REASONS[number][0]] += count_of
     return Status(
         present.root.path,
         "flat" if present.is_flat() else "projects",
@@ -59,7 +69,7 @@ def take(present: Present) -> Status:
         len(now.files),
         sum(record.entries for record in records),
         sum(file.found.identity.size for file in now.files),
-        present.store.size(),
+        None if policy.is_bound else present.store.size(),
         FORMAT,
         count["fresh"],
         count["behind"],

@@ -195,6 +195,8 @@ def place(body: Mapping[str, Any]) -> Key | None:
     instant, path, line_no = found
     if not (isinstance(instant, int) and isinstance(path, str) and isinstance(line_no, int)):
         return None
+    if not path.isascii() and path != path.encode("utf-8", "replace").decode("utf-8"):
+        return None
     return instant, path, line_no
 
 

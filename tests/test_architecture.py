@@ -23,7 +23,10 @@ LEVELS = {
     **dict.fromkeys(("pages", "access", "coverage", "match", "ordering"), 1),
     **dict.fromkeys(("files", "layout", "settings"), 2),
     **dict.fromkeys(("index",), 3),
-    **dict.fromkeys(("catalog", "selection", "scan", "present", "conversation", "status"), 4),
+    **dict.fromkeys(
+        ("catalog", "selection", "scan", "present", "conversation", "status", "intake", "evidence"),
+        4,
+    ),
     **dict.fromkeys(("ingest", "check", "contracts"), 5),
     **dict.fromkeys(("wire", "library", "__init__"), 6),
     **dict.fromkeys(("cli", "__main__"), 7),
@@ -40,7 +43,7 @@ OWNERS = {
     "orjson": ("jsonline.py", "pages.py", "wire.py", "index/"),
 }
 # Sessions; Pi's settings; marker and lock; the null device.
-OPENERS = ("files.py", "settings.py", "index/store.py", "cli/app.py")
+OPENERS = ("files.py", "settings.py", "index/lock.py", "index/segments.py", "cli/app.py")
 OPENING = re.compile(r"open|(os|io|codecs|gzip)\.(open|fdopen)|.*\.(read|write)_(bytes|text)")
 OUTSIDE = {"os", "io", "pathlib", "shutil", "socket", "stat", "subprocess", "tempfile"}
 

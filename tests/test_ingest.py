@@ -12,7 +12,7 @@ import pytest
 from build import append, session
 from scratch import Store, ask, places
 
-from sessionindex import coverage, ingest
+from sessionindex import coverage, ingest, intake
 
 
 @pytest.fixture
@@ -227,14 +227,14 @@ def test_a_read_error_in_the_middle_leaves_no_half_file(
     store.put("b", session("b").user("needle"))
     store.index.refresh()
     append(path, story.user("needle two").user("needle three").tail(2))
-    whole_lines = ingest.whole_lines
+    whole_lines = intake.whole_lines
 
     def failing(*arguments: Any) -> Iterator[Any]:
         yield next(iter(whole_lines(*arguments)))
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "whole_lines", failing)
+        patch.setattr(intake, "whole_lines", failing)
         report = store.index.refresh()
     assert [(one.path, one.reason) for one in report.warnings] == [
         (path, "could not read file: EIO: Input/output error")
@@ -252,14 +252,14 @@ def test_files_that_change_while_they_are_read(
     story = session("a").user("needle one")
     path = store.put("a", story)
     tail = story.user("needle two").tail(2)
-    whole_lines = ingest.whole_lines
+    whole_lines = intake.whole_lines
 
     def growing(*arguments: Any) -> Iterator[Any]:
         append(path, tail)
-        monkeypatch.setattr(ingest, "whole_lines", whole_lines)
+        monkeypatch.setattr(intake, "whole_lines", whole_lines)
         yield from whole_lines(*arguments)
 
-    monkeypatch.setattr(ingest, "whole_lines", growing)
+    monkeypatch.setattr(intake, "whole_lines", growing)
     assert store.index.refresh().entries == 1
     assert places(ask(store.index, "needle")) == [("a", 3), ("a", 2)]
     assert counts(store.index.refresh()) == {"appended": 1, "entries": 1, "bytes": len(tail)}
@@ -271,14 +271,14 @@ def test_a_rewrite_while_it_is_read_is_noticed(
     """The identity that is kept was taken before reading, so later writes show."""
     path = store.put("a", session("a").user("before"))
     time.sleep(0.08)
-    whole_lines = ingest.whole_lines
+    whole_lines = intake.whole_lines
 
     def rewriting(*arguments: Any) -> Iterator[Any]:
         yield from whole_lines(*arguments)
         Path(path).write_bytes(session("a").user("beyond").bytes())
 
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "whole_lines", rewriting)
+        patch.setattr(intake, "whole_lines", rewriting)
         store.index.refresh()
     assert ask(store.index, "before").total == 0
     assert ask(store.index, "beyond").total == 1

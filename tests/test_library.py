@@ -269,7 +269,7 @@ def test_a_refusal_never_says_whether_a_path_exists(name: str, store: Store) -> 
 
 
 def test_a_bound_that_cannot_be_read_refuses_everything(store: Store) -> None:
-    """Before parameters are looked at; refreshing shows nothing and so is free."""
+    """Before parameters are looked at; refreshing goes on, and tells nothing."""
     store.put("a", session("a").user("needle"))
     index = store.open(settings={"piRetrospect": {"allowedProjects": "app"}})
     for call in (
@@ -280,7 +280,8 @@ def test_a_bound_that_cannot_be_read_refuses_everything(store: Store) -> None:
         with pytest.raises(PolicyError) as refused:
             call()
         assert str(refused.value) == PolicyError.MESSAGE
-    assert index.refresh().added == 1
+    assert index.refresh().added == 0
+    assert store.open().status().fresh == 1
 
 
 def test_an_empty_bound_admits_nothing(store: Store) -> None:

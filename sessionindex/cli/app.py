@@ -7,7 +7,10 @@ Commands are loaded when they are named, so that none pays for the imports of an
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
+import io
 import os
 import sys
 from typing import Final
@@ -64,6 +67,7 @@ def commands() -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Carry out a command line; the exit status."""
+    _prepare_streams()
     try:
         status = commands.main(arguments, prog_name="sessionindex", standalone_mode=False)
         sys.stdout.flush()
@@ -82,10 +86,35 @@ def run(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0  # whoever reads us has read enough
     except OSError as error:
-        if error.filename is None and error.errno is not None:  # stdout: a full disk, say
+        if error.filename is None and error.errno in _OUTPUT:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _failed(f"cannot write the output: {os.strerror(error.errno)}", 2)
-        raise
+        return _bug()
+    except Exception:
+        return _bug()
+
+
+_OUTPUT: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF)
+
+
+def _prepare_streams() -> None:
+    """Have all three streams, whatever was closed, and none that fails for a character."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - until the end
+            setattr(sys, name, stream)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace" if mode == "w" else "surrogateescape")
+
+
+def _bug() -> int:
+    """What nobody thought of: its traceback, and a status that no script takes for `no match`."""
+    import traceback
+
+    with contextlib.suppress(OSError):
+        traceback.print_exc()
+    return 2
 
 
 def _usage(error: click.UsageError) -> str:
@@ -96,5 +125,7 @@ def _usage(error: click.UsageError) -> str:
 def _failed(message: str, status: int) -> int:
     from sessionindex.cli.render import harmless
 
-    print(f"sessionindex: {harmless(message, lines=True)}", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        print(f"sessionindex: {harmless(message, lines=True)}", file=sys.stderr)
+        sys.stderr.flush()
     return status

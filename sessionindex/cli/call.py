@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -34,7 +35,7 @@ def command(
     index_dir: str | None,
 ) -> int:
     """Call TOOL with the parameters of its contract (- reads them from stdin)."""
-    text = sys.stdin.read() if params == "-" else params
+    text = sys.stdin.read() if params == "-" else os.fsencode(params).decode("utf-8", "replace")
     given = _object("the parameters", text)
     index = options.opened(
         root,

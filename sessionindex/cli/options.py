@@ -148,6 +148,10 @@ def moment(value: str | None, *, now_ms: int | None = None) -> str | None:
     found = _AGO.fullmatch(word)
     if not found:
         return value
+    if len(found[1]) > 6:
+        return value  # before any calendar: for the contract's reader to refuse
     then = now - int(found[1]) * _UNIT_MS[found[2]]
+    if then < 0:
+        return "1970-01-01"
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(then // 1000))
     return f"{stamp}.{then % 1000:03}Z"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from typing import Any
@@ -63,7 +64,7 @@ Examples:
 )
 @click.option("-c", "--count", "count", is_flag=True, help="Exact number of hits in each session.")
 @click.option(
-    "-C", "--context", type=click.IntRange(0), metavar="N", help="N entries around a hit."
+    "-C", "--context", type=click.IntRange(0, 1000), metavar="N", help="N entries around a hit."
 )
 @click.option("--heading/--no-heading", default=None, help="Group by session (on a terminal).")
 @click.option(
@@ -78,7 +79,7 @@ Examples:
 @options.root_options
 def command(terms: tuple[str, ...], more: tuple[str, ...], **asked: Any) -> int:
     """Find entries that hold TERM, a literal, in all sessions: exactly, and newest first."""
-    wanted = [*terms, *more]
+    wanted = [_text(term) for term in (*terms, *more)]
     if not wanted:
         raise click.UsageError("no term given")
     if "" in wanted:
@@ -100,6 +101,11 @@ def command(terms: tuple[str, ...], more: tuple[str, ...], **asked: Any) -> int:
         rest = len(result.warnings) - 2
         options.say(f"not readable: {places}" + (f" and {rest} more" if rest > 0 else ""))
     return 0 if result.hits else 1
+
+
+def _text(argument: str) -> str:
+    """An argument as its bytes in UTF-8, whatever the locale made of them."""
+    return os.fsencode(argument).decode("utf-8", "surrogateescape")
 
 
 def _params(terms: list[str], asked: dict[str, Any]) -> dict[str, Any]:
@@ -134,9 +140,11 @@ def _params(terms: list[str], asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _folder(folder: str) -> str:
-    import os
-
-    return os.path.abspath(os.path.expanduser(folder))
+    """A directory as sessions name it; what cannot be resolved is compared as it is."""
+    try:
+        return os.path.abspath(os.path.expanduser(folder))
+    except OSError:  # the working directory is gone
+        return folder
 
 
 def _sessions(result: SearchResult, asked: dict[str, Any]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -12,13 +13,15 @@ from sessionindex import wire
 from sessionindex.cli import options, transcript
 from sessionindex.cli.render import Style
 
+_LINE: Final = re.compile("0*[1-9][0-9]{0,17}")
+
 
 @click.command(
     epilog="Example: sessionindex show 019f711c:95 -C 3", short_help="Read around a hit."
 )
 @click.argument("place", metavar="SESSION:LINE")
 @click.option(
-    "-C", "--context", type=click.IntRange(0), default=0, metavar="N", help="N around it."
+    "-C", "--context", type=click.IntRange(0, 1000), default=0, metavar="N", help="N around it."
 )
 @click.option("--json", "as_json", is_flag=True, help="The entries as JSON.")
 @options.color_option
@@ -26,7 +29,7 @@ from sessionindex.cli.render import Style
 def command(place: str, context: int, as_json: bool, color: str, **where: Any) -> int:
     """Show the entry on a LINE of a SESSION (a path, an id, or the beginning of one)."""
     session, colon, number = place.rpartition(":")
-    if not colon or not session or not (number.isascii() and number.isdigit()) or int(number) < 1:
+    if not (colon and session and _LINE.fullmatch(number)):
         raise click.UsageError(f"expected SESSION:LINE, as search prints it: {place}")
     index = options.opened(**where)
     if as_json:

@@ -11,7 +11,7 @@ import click
 from sessionindex import wire
 from sessionindex.cli import options
 from sessionindex.cli.render import harmless, local_time, size
-from sessionindex.index.store import Holder
+from sessionindex.index.lock import Holder
 
 
 @click.command(epilog="Example: sessionindex status --json", short_help="What the index covers.")
@@ -24,12 +24,13 @@ def command(as_json: bool, **where: Any) -> int:
         answer = wire.status_answer(status)
         sys.stdout.buffer.write(wire.dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
         return 0
-    share = 100 * status.index_bytes / status.bytes if status.bytes else 0
+    taken = status.index_bytes or 0
+    share = 100 * taken / status.bytes if status.bytes else 0
     rows = [
         ("root", f"{status.root} ({status.layout})"),
         ("sessions", f"{status.sessions:,} ({size(status.bytes)})"),
         ("index", status.index_dir),
-        ("", f"{status.entries:,} entries, {size(status.index_bytes)} ({share:.0f} %)"),
+        ("", f"{status.entries:,} entries, {size(taken)} ({share:.0f} %)"),
         (
             "covered",
             f"{status.fresh:,} whole, {status.behind:,} grown since, "

@@ -16,16 +16,15 @@ With no reader (no index, or `brute`) the same code scans everything.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from sessionindex import entry as entries
-from sessionindex import ordering, scan
+from sessionindex import evidence, ordering, scan
 from sessionindex.catalog import Catalog, File
-from sessionindex.files import Changed, open_listed, spoken
+from sessionindex.files import spoken
 from sessionindex.index.reader import Candidates, Plan, Reader
 from sessionindex.match import Match, Matcher, Mode, matcher
 from sessionindex.model import Entry, Kind, PathWarning, Session
@@ -120,11 +119,19 @@ class SearchResult:
 
 
 def search(
-    question: Question, catalog: Catalog, selected: Sequence[File], reader: Reader | None
+    question: Question,
+    catalog: Catalog,
+    selected: Sequence[File],
+    reader: Reader | None,
+    *,
+    strict: bool = True,
 ) -> tuple[SearchResult, Key | None]:
-    """The answer, and where its page ended (None where nothing follows)."""
+    """The answer, and where its page ended (None where nothing follows).
+
+    Raises Changed; not `strict`, a file that keeps changing is a warning instead.
+    """
     narrowed = 2 * len(selected) < len(catalog.files)
-    run = _Run(question, selected, reader, narrowed=narrowed)
+    run = _Run(question, selected, reader, narrowed=narrowed, strict=strict)
     run.answer()
     hits, more, last = run.page.hits()
     known = question.exact or (question.after is None and not more)
@@ -170,8 +177,10 @@ class _Run:
         reader: Reader | None,
         *,
         narrowed: bool,
+        strict: bool,
     ) -> None:
         self._question = question
+        self._strict = strict
         self._narrowed = narrowed  # whether naming the files to the index saves more than it costs
         self._reader = reader
         self._matcher: Matcher = matcher(
@@ -210,10 +219,9 @@ class _Run:
             self._covered, self._tails = {}, []
         newest = sorted(self._open, key=lambda file: -file.found.identity.mtime_ns)
         for file in newest:
-            self._scan(file, 0, 0)
+            self._scan(file, whole=True)
         for file in self._tails:
-            assert file.record is not None
-            self._scan(file, file.record.cursor.offset, file.record.cursor.lines)
+            self._scan(file, whole=False)
         if self._reader and self._covered:
             if question.mode == "session":
                 self._in_sessions(self._reader, plan)
@@ -299,51 +307,23 @@ class _Run:
         for key, places in grouped.items():
             file = self._covered[key]
             places.sort()
-            descriptor = self._opened(file)
-            if descriptor is None:
-                continue
-            try:
-                for entry in scan.entries_at(
-                    descriptor, places, test=self._test, version=file.found.session.version
-                ):
-                    self._take(file, entry)
-            finally:
-                os.close(descriptor)
+            self._take_all(file, evidence.verified(file, places, self._test, strict=self._strict))
 
     # --- the files -------------------------------------------------------------------------------
 
-    def _opened(self, file: File) -> int | None:
-        """A descriptor, or None and a warning where the file cannot be read."""
-        try:
-            descriptor, now = open_listed(file.path, file.found.identity)
-        except OSError as error:
-            reason = f"could not open file: {spoken(error)}"
-            self.warnings.append(PathWarning(file.path, reason))
-            return None
-        if now != file.found.identity and now.size <= file.found.identity.size:
-            os.close(descriptor)
-            raise Changed(file.path)  # what grew since is only a longer tail
-        return descriptor
+    def _scan(self, file: File, *, whole: bool) -> None:
+        start = file.record.cursor.offset if file.record and not whole else 0
+        self.scanned_bytes += max(0, file.found.identity.size - start)
+        found = evidence.scanned(file, self._test, whole=whole, strict=self._strict)
+        self._take_all(file, found)
 
-    def _scan(self, file: File, offset: int, lines: int) -> None:
-        descriptor = self._opened(file)
-        if descriptor is None:
-            return
+    def _take_all(self, file: File, found: Iterator[Entry]) -> None:
         try:
-            self.scanned_bytes += max(0, file.found.identity.size - offset)
-            for entry in scan.entries(
-                descriptor,
-                test=self._test,
-                version=file.found.session.version,
-                offset=offset,
-                lines=lines,
-            ):
+            for entry in found:
                 self._take(file, entry)
         except OSError as error:
             reason = f"could not read file: {spoken(error)}"
             self.warnings.append(PathWarning(file.path, reason))
-        finally:
-            os.close(descriptor)
 
     def _take(self, file: File, entry: Entry) -> None:
         match = self._matcher.match(entry)
@@ -351,9 +331,9 @@ class _Run:
             return
         question = self._question
         key = ordering.key_of(question.order, match.instant, file.path, entry.line_no)
-        identity = (entry.id, _whole(entry, question.kinds)) if question.unique else None
-        if identity and entry.id is None:
-            identity = None
+        identity = None
+        if question.unique and entry.id is not None:
+            identity = (entry.id, _whole(entry, question.kinds))
         if question.mode == "session":
             self._found[file.path] |= match.terms
             if match.hit:

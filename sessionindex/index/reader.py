@@ -94,7 +94,14 @@ class Reader:
             query = Query.const_score_query(query, 1.0)
             hits = self._searcher.search(query, limit=total, count=False).hits
             facts = [self._searcher.doc(address).get_first("facts") for _, address in hits]
-        return [schema.record(bytes(fact or b""), self._root) for fact in facts]
+            return [schema.record(bytes(fact or b""), self._root) for fact in facts]
+
+    def problems(self, key: int) -> list[tuple[int, int]]:
+        """(line_no, number of the reason) of every line of a file that is no entry, ascending."""
+        addresses = self._addresses([self._term("problems", key)])
+        with translated("read problems"):
+            facts = [self._searcher.doc(address).get_first("facts") for address in addresses]
+            return sorted(row for fact in facts for row in schema.problem_list(bytes(fact or b"")))
 
     def count(self) -> int:
         """How many entries the index holds."""
@@ -142,7 +149,9 @@ class Reader:
                 columns: list[Any] = [
                     self._searcher.fast_field_values(name, addresses) for name in _COLUMNS
                 ]
-            instants = [value - schema.SHIFT for value, _ in hits] if order else []
+                if any(None in column for column in columns):
+                    raise ValueError("a column has a gap")
+                instants = [value - schema.SHIFT for value, _ in hits] if order else []
             yield Candidates(columns[0], columns[1], columns[2], columns[3], instants)
             if len(hits) < size:
                 return
@@ -168,8 +177,9 @@ class Reader:
         addresses = self._addresses([self._term("session", key)])
         with translated("read columns"):
             columns: list[Any] = [
-                self._searcher.fast_field_values(name, addresses)
+                [-1 if value is None else value for value in values]
                 for name in ("line_no", "offset", "length", "instant")
+                for values in [self._searcher.fast_field_values(name, addresses)]
             ]
         return list(zip(*columns, strict=True))
 

@@ -1,17 +1,20 @@
-"""What is in the index: two kinds of document, their fields, and the format's number.
+"""What is in the index: three kinds of document, their fields, and the format's number.
 
 *entry*: where it is (session key, line_no, offset, length), its instant, type and role, and the
 grams of its text. *file*: one for each session file, with everything `Record` says, as one stored
-JSON object. No text of a message is stored; grams alone stand for it.
+JSON array. *problems*: lines of a file that are no entries, as (line_no, number of the reason);
+one document for each time some were met, read only where they are asked for. No text of a message
+is stored; grams alone stand for it.
 
-    session   u64   the file's key (given out by the writer, never reused for another file)
+    session   u64   the file's key (given out by the writer, never shared by two files)
     file      u64   the same key, on the file document only
+    problems  u64   the same key, on documents that list lines which are no entries
     line_no, offset, length   u64 columns; offset and length in bytes, without the LF
     instant   u64   column: milliseconds, moved by SHIFT so that none is negative
     type, role      raw terms, cut to NAME characters (verification tests the whole)
     flags           raw terms: ALWAYS, ALWAYS_MORE, FLOATING
     grams           of text, tools and shell;   grams_more: of thinking, details and system
-    facts           stored bytes of the file document
+    facts           stored bytes of the other two
 
 A text longer than MAX_TEXT gets no grams but a flag, and every gram query says "grams or flag":
 exact all the same, and memory stays small. Wrong-typed values fail only at commit and unknown
@@ -25,6 +28,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
@@ -65,7 +69,7 @@ _KINDS_OF: Final[dict[str, tuple[Kind, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the index knows of one file; `problems` are (line_no, number of the reason)."""
+    """What the index knows of one file; `problems` are (number of the reason, how many lines)."""
 
     key: int
     path: str
@@ -80,7 +84,8 @@ def build() -> tantivy.Schema:
     """The schema; `gram_tokenizer` must be registered before anything is added."""
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("session", stored=False, indexed=True, fast=True)
-    builder.add_unsigned_field("file", stored=False, indexed=True, fast=False)
+    for key_of in ("file", "problems"):
+        builder.add_unsigned_field(key_of, stored=False, indexed=True, fast=False)
     for column in ("line_no", "offset", "length", "instant"):
         builder.add_unsigned_field(column, stored=False, indexed=False, fast=True)
     for name in ("type", "role", "flags"):
@@ -119,7 +124,7 @@ def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict
         flags.append(FLOATING)
     size = 0
     for field, kinds in _KINDS_OF.items():
-        texts = [text for kind in kinds if (text := entries.searchable(entry, kind))]
+        texts = [text for kind in kinds for text in entries.narrowing(entry, kind)]
         length_of_all = sum(map(len, texts))
         size += length_of_all
         if length_of_all > MAX_TEXT:
@@ -148,6 +153,16 @@ def file_document(record: Record, root: str) -> dict[str, Any]:
     except TypeError:  # a header or a name with lone surrogates
         spelled = compact_json(facts).encode()
     return {"file": record.key, "facts": spelled}
+
+
+def problem_document(key: int, problems: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """The fields of a document that lists problems of a file."""
+    return {"problems": key, "facts": orjson.dumps(list(map(list, problems)))}
+
+
+def problem_list(facts: bytes) -> list[tuple[int, int]]:
+    """(line_no, number of the reason) of a document that lists problems."""
+    return [(line_no, number) for line_no, number in orjson.loads(facts)]
 
 
 _CURSOR: Final = ("proven", "offset", "lines", "checksum", "head", "tail")

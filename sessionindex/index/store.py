@@ -12,22 +12,19 @@ Rules:
   and the marker is moved. A rebuild of a good one moves the marker only when it is complete.
 - The lock is ours and dies with its process; who finds it taken is told the holder at once.
 - Folders are 0700, files 0600 after every commit: the folder is what protects.
-- tantivy verifies nothing when it opens. Its segment files are written once and before the commit
-  that names them, so a segment file younger than the commit was tampered with: damaged.
+- What a generation is made of is verified before it is read (`segments`); only files that are
+  tantivy's or ours are ever taken away.
 - tantivy's four ways of failing (ValueError, RuntimeError, OverflowError and a panic that is no
   Exception) are translated here and nowhere else, by `translated`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-import shutil
-import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,29 +32,21 @@ import orjson
 import tantivy
 
 from sessionindex import files
-from sessionindex.errors import IndexFolderError, IndexLocked, IndexUnusable
-from sessionindex.index import schema
+from sessionindex.errors import IndexFolderError, IndexUnusable
+from sessionindex.index import lock, schema, segments
+from sessionindex.index.lock import Holder
 
 MARKER: Final = "sessionindex.json"
-LOCK: Final = "writer.lock"
 _NONE: Final = "g0"
+_LOST: Final[dict[str, Any]] = {"format": None, "generation": "g?"}  # ours, but not to be read
+_OWN_FILES: Final = (MARKER, lock.NAME)
+_HALF_MARKER: Final = re.compile(re.escape(MARKER) + r"\.[0-9]+\.new")
 _GENERATION: Final = re.compile(r"g([0-9]{1,9})")
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """The process that holds the writer lock; `since` in milliseconds."""
-
-    pid: int
-    since: int
-    kind: str
-
-    def __str__(self) -> str:
-        return f"process {self.pid} ({self.kind})"
 
 
 _SYSTEM: Final = re.compile(
     "No space left|Read-only file system|Permission denied|Disk quota|Too many open files"
+    "|File too large"
     "|index writer was killed"  # what a thread says later of the first of these
 )
 """What the system refused: the index itself is as good as it was."""
@@ -65,10 +54,10 @@ _SYSTEM: Final = re.compile(
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """tantivy's failures as IndexUnusable; everything else passes."""
+    """tantivy's failures, and garbled facts, as IndexUnusable; everything else passes."""
     try:
         yield
-    except (ValueError, RuntimeError, OverflowError) as error:
+    except (ValueError, RuntimeError, OverflowError, TypeError, LookupError) as error:
         if _SYSTEM.search(str(error)):
             raise IndexFolderError(f"cannot use the index folder ({what}: {error})", "") from error
         raise IndexUnusable(f"the index is damaged ({what}: {error})", damaged=True) from error
@@ -96,6 +85,8 @@ class Store:
             raise IndexUnusable("this root was never indexed", damaged=False)
         if marker.get("generation") == _NONE:
             raise IndexUnusable("this root was never indexed", damaged=False)
+        if marker is _LOST:
+            raise IndexUnusable("the index has lost its marker", damaged=True)
         if marker.get("format") != schema.FORMAT:
             raise IndexUnusable("the index has the format of another version", damaged=True)
         return self._open_generation(str(marker["generation"]))
@@ -115,13 +106,17 @@ class Store:
     def dead(self) -> tuple[int, int]:
         """Documents that are deleted and still on disk, and all documents there."""
         try:
-            meta = os.path.join(self.folder, self._current(), "meta.json")
-            with open(meta, "rb") as opened:
-                segments = orjson.loads(opened.read())["segments"]
-            gone = sum((one["deletes"] or {}).get("num_deleted_docs", 0) for one in segments)
-            return gone, sum(one["max_doc"] for one in segments)
-        except (OSError, ValueError, KeyError, TypeError, IndexFolderError):
+            return segments.dead(os.path.join(self.folder, self._current()))
+        except (OSError, IndexFolderError, IndexUnusable):
             return 0, 0
+
+    def corrupt(self) -> list[str]:
+        """Files of the current generation whose bytes are not those that were written."""
+        folder = os.path.join(self.folder, self._current())
+        try:
+            return [os.path.join(folder, name) for name in segments.corrupt(folder)]
+        except OSError as error:
+            raise IndexUnusable(f"the index cannot be read ({error})", damaged=True) from error
 
     def touch(self) -> None:
         """Note that a refresh has just come to its end."""
@@ -147,7 +142,7 @@ class Store:
     def _open_generation(self, generation: str) -> tantivy.Index:
         folder = os.path.join(self.folder, generation)
         try:
-            self._check_segments(folder)
+            segments.verify(folder)
         except FileNotFoundError as error:
             name = os.path.basename(str(error.filename))
             raise IndexUnusable(f"the index is damaged ({name} is gone)", damaged=True) from error
@@ -160,74 +155,45 @@ class Store:
             schema.register_tokenizer(index)
         return index
 
-    def _check_segments(self, folder: str) -> None:
-        """Whether every committed segment file is as old as its commit, or older."""
-        meta = os.path.join(folder, "meta.json")
-        for _ in range(3):
-            committed = os.stat(meta).st_mtime_ns
-            with open(meta, "rb") as opened:
-                try:
-                    segments = orjson.loads(opened.read())["segments"]
-                    names = {_segment(one): _deletions(one) for one in segments}
-                except (ValueError, KeyError, TypeError) as error:
-                    raise IndexUnusable("the index is damaged (meta.json)", damaged=True) from error
-            young = self._younger(folder, names, committed)
-            if young is None:
-                return
-            if os.stat(meta).st_mtime_ns == committed:
-                raise IndexUnusable(f"the index is damaged ({young} was changed)", damaged=True)
-
-    def _younger(self, folder: str, names: dict[str, str], committed: int) -> str | None:
-        """A file of these segments that was written after the commit, or one that is gone."""
-        seen = set()
-        with os.scandir(folder) as found:
-            for item in found:
-                segment = item.name.split(".", 1)[0]
-                if segment not in names:
-                    continue
-                seen.add(segment)
-                # Deletions of the next commit are written before it: they name a later state.
-                if item.name.endswith(".del") and item.name != names[segment]:
-                    continue
-                try:
-                    if item.stat().st_mtime_ns > committed:
-                        return item.name
-                except FileNotFoundError:
-                    return item.name
-        return next(iter(names.keys() - seen), None)
-
     def _marker(self) -> dict[str, Any] | None:
-        """What the marker says; None where the folder is missing or empty."""
+        """What the marker says; None where the folder is missing or has none yet."""
         try:
-            with open(os.path.join(self.folder, MARKER), "rb") as opened:
-                marker = orjson.loads(opened.read())
+            marker = orjson.loads(files.read_small(os.path.join(self.folder, MARKER)))
         except FileNotFoundError:
-            self._refuse_if_foreign()
-            return None
+            return _LOST if self._is_ours() else None
         except OSError as error:
             raise self._unreadable(error) from error
         except ValueError:
             marker = None
         if not isinstance(marker, dict) or not _GENERATION.fullmatch(str(marker.get("generation"))):
-            return {"format": None, "generation": "g?"}  # ours, but not to be read
+            self._is_ours()
+            return _LOST
         if marker.get("root") != self.root:
             raise IndexFolderError(
                 f"the index folder belongs to another root: {self.folder}", self.folder
             )
         return marker
 
-    def _refuse_if_foreign(self) -> None:
-        """A folder without a marker may hold what a kill left of our first steps, nothing else."""
+    def _is_ours(self) -> bool:
+        """Whether a folder without a good marker holds generations, and nothing that is not ours.
+
+        Raises IndexFolderError where it holds anything else.
+        """
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
-            return
+            return False
         except OSError as error:
             raise self._unreadable(error) from error
-        if any(not name.startswith((MARKER, LOCK)) for name in names):
+        generations = [name for name in names if _GENERATION.fullmatch(name)]
+        rest = {name for name in names if not name.startswith(_OWN_FILES)}.difference(generations)
+        if rest or not all(segments.are_ours(os.path.join(self.folder, g)) for g in generations):
             raise IndexFolderError(
-                f"not an index folder of sessionindex, left alone: {self.folder}", self.folder
+                "not an index folder of sessionindex, left alone"
+                f" (take it away, or name another with --index-dir): {self.folder}",
+                self.folder,
             )
+        return bool(generations)
 
     def _unreadable(self, error: OSError) -> IndexFolderError:
         reason = files.spoken(error)
@@ -250,59 +216,25 @@ class Store:
             files.narrow(self.folder)
             if not os.path.exists(os.path.join(self.folder, MARKER)):
                 self._point_to(_NONE)
-            lock = self._lock(kind)
+            held = lock.take(self.folder, kind)
         except OSError as error:
             raise IndexFolderError(
                 f"cannot write the index folder: {self.folder}: {files.spoken(error)}", self.folder
             ) from error
         try:
             yield self._generation(fresh)
-            self._sweep()
         except OSError as error:
             raise IndexFolderError(
                 f"cannot write the index: {self.folder}: {files.spoken(error)}", self.folder
             ) from error
         finally:
-            os.close(lock)
+            with suppress(OSError, IndexFolderError):  # what is left over costs space, no more
+                self._sweep()
+            os.close(held)
 
     def holder(self) -> Holder | None:
         """Who holds the writer lock now."""
-        try:
-            lock = os.open(os.path.join(self.folder, LOCK), os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            return None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return None
-        except OSError:
-            return self._said(lock)
-        finally:
-            os.close(lock)
-
-    def _said(self, lock: int) -> Holder:
-        try:
-            said = orjson.loads(os.pread(lock, 4096, 0))
-            return Holder(int(said["pid"]), int(said["since"]), str(said["kind"]))
-        except (ValueError, KeyError, TypeError):
-            return Holder(0, 0, "unknown")
-
-    def _lock(self, kind: str) -> int:
-        path = os.path.join(self.folder, LOCK)
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        for patience in range(3, -1, -1):  # whoever only asks for the holder has it for a moment
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError as error:
-                if not patience:
-                    holder = self._said(lock)
-                    os.close(lock)
-                    raise IndexLocked(str(holder)) from error
-                time.sleep(0.01)
-        said = {"pid": os.getpid(), "since": time.time_ns() // 1_000_000, "kind": kind}
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, orjson.dumps(said), 0)
-        return lock
+        return lock.holder(self.folder)
 
     def _generation(self, fresh: bool) -> Generation:
         if not fresh:
@@ -340,20 +272,10 @@ class Store:
         for name in os.listdir(self.folder):
             path = os.path.join(self.folder, name)
             if _GENERATION.fullmatch(name) and name != current:
-                shutil.rmtree(path, ignore_errors=True)
-            elif name.startswith(MARKER + "."):
+                with suppress(OSError):  # something that is not ours may be in it
+                    segments.remove(path)
+            elif _HALF_MARKER.fullmatch(name):
                 os.unlink(path)
-
-
-def _segment(meta: dict[str, Any]) -> str:
-    """What the names of a segment's files begin with."""
-    return str(meta["segment_id"]).replace("-", "")
-
-
-def _deletions(meta: dict[str, Any]) -> str:
-    """The file that says which documents of a segment are deleted; "" where none is."""
-    deletes = meta.get("deletes")
-    return f"{_segment(meta)}.{deletes['opstamp']}.del" if deletes else ""
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ closing waits for merges, without which every short-lived writer would leave a s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final
@@ -17,8 +18,8 @@ from typing import Any, Final
 from tantivy import Document, Query
 
 from sessionindex import files
-from sessionindex.errors import SessionIndexError
-from sessionindex.index import schema
+from sessionindex.errors import IndexFolderError, SessionIndexError
+from sessionindex.index import schema, segments
 from sessionindex.index.schema import Record
 from sessionindex.index.store import Generation, translated
 
@@ -60,7 +61,7 @@ class Writer:
             return
         with translated("merge"):
             self._writer.wait_merging_threads()
-        files.narrow(self._generation.folder)
+        self._settle()
 
     @property
     def is_full(self) -> bool:
@@ -74,9 +75,10 @@ class Writer:
         self._pending += size + 64
 
     def drop(self, key: int) -> None:
-        """Take away a file: its entries and its record."""
+        """Take away a file: its entries, its record and its problems."""
         self._delete("session", key)
         self._delete("file", key)
+        self._delete("problems", key)
 
     def put(self, record: Record) -> None:
         """Replace the record of a file by this one."""
@@ -85,12 +87,27 @@ class Writer:
             fields = schema.file_document(record, self._root)
             self._writer.add_document(Document.from_dict(fields, self._schema))
 
+    def add_problems(self, key: int, problems: Sequence[tuple[int, int]]) -> None:
+        """Add to the problems of a file: (line_no, number of the reason), ascending."""
+        fields = schema.problem_document(key, problems)
+        self.add(fields, len(fields["facts"]))
+
     def commit(self) -> None:
         """Make everything so far visible and durable, at once."""
         with translated("commit"):
             self._writer.commit()
-        files.narrow(self._generation.folder)
+        self._settle()
         self._pending = 0
+
+    def _settle(self) -> None:
+        folder = self._generation.folder
+        try:
+            files.narrow(folder)
+            segments.note(folder)
+        except OSError as error:
+            raise IndexFolderError(
+                f"cannot write the index: {folder}: {files.spoken(error)}", folder
+            ) from error
 
     def _delete(self, field: str, key: int) -> None:
         # By query: deleting by term does nothing, silently, on unsigned fields.

@@ -1,0 +1,80 @@
+"""The files that a question reads, and whether they still are what the question was put to.
+
+A catalog is a moment; reading comes after it. A file is therefore opened as the one that was
+listed, and what it is trusted for is asked again wherever its stat has changed: the indexed prefix
+by its checksum, a file without one by its header. After reading it is asked once more, so that
+nothing is taken from two states of a file. What only grew, or was only touched, goes on.
+
+`Changed` says that the question must be put again, to a new catalog. A question that was put too
+often gives up being strict: a file that keeps changing is then an OSError of its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from sessionindex import layout, scan
+from sessionindex.catalog import File
+from sessionindex.coverage import Identity
+from sessionindex.files import Changed, checksum, identity, open_listed
+from sessionindex.model import Entry
+from sessionindex.rawtest import RawTest
+
+
+def verified(
+    file: File, places: Sequence[scan.Place], test: RawTest, *, strict: bool
+) -> Iterator[Entry]:
+    """The entries at places that the index names (ascending), which may match."""
+    with _opened(file, strict) as descriptor:
+        version = file.found.session.version
+        yield from scan.entries_at(descriptor, places, test=test, version=version)
+
+
+def scanned(file: File, test: RawTest, *, whole: bool, strict: bool) -> Iterator[Entry]:
+    """The entries of a file, `whole` or past what the index covers, which may match."""
+    cursor = file.record.cursor if file.record and not whole else None
+    with _opened(file, strict) as descriptor:
+        yield from scan.entries(
+            descriptor,
+            test=test,
+            version=file.found.session.version,
+            offset=cursor.offset if cursor else 0,
+            lines=cursor.lines if cursor else 0,
+        )
+
+
+@contextmanager
+def _opened(file: File, strict: bool) -> Iterator[int]:
+    """A descriptor of a listed file; raises Changed and OSError."""
+    try:
+        descriptor, now = open_listed(file.path, file.found.identity)
+        try:
+            if not _stands(file, descriptor, file.found.identity, now):
+                raise Changed(file.path)
+            yield descriptor
+            after = identity(os.fstat(descriptor))
+            if strict and not (
+                _stands(file, descriptor, now, after) and (file.record or after.size >= now.size)
+            ):
+                raise Changed(file.path)
+        finally:
+            os.close(descriptor)
+    except Changed as error:
+        if strict:
+            raise
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
+
+
+def _stands(file: File, descriptor: int, before: Identity, now: Identity) -> bool:
+    """Whether what the file is trusted for has outlived a change of its stat."""
+    if now == before:
+        return True
+    if file.record:
+        cursor = file.record.cursor
+        return now.size >= cursor.offset and (
+            checksum(descriptor, cursor.offset) == cursor.checksum
+        )
+    return layout.header_in(descriptor) == file.found.session
