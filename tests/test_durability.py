@@ -27,6 +27,7 @@ from scratch import Store, ask
 from terminal import environment
 from test_cases import CASES, NOBODY, in_child
 
+from sessionindex import files
 from sessionindex.errors import IndexFolderError, IndexUnusable
 
 COMMAND = [sys.executable, "-m", "sessionindex"]
@@ -418,3 +419,21 @@ def test_case_23(tmp_path: Path) -> None:
     assert (found.total, found.coverage.fresh) == (again["count"], 200)
     assert store.index.check(sample=100).differences == ()
     store.index.close()
+
+
+def test_the_marker_is_moved_under_the_lock_only(store: Store) -> None:
+    """Whoever comes second to a new folder must not point it back to nothing."""
+    store.put("a", session("a").user("needle"))
+    late, first = store.open(), store.open()
+    inner = files.make_private_folder
+
+    def overtaken(path: str) -> None:
+        inner(path)
+        with pytest.MonkeyPatch.context() as again:
+            again.setattr(files, "make_private_folder", inner)
+            first.refresh()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "make_private_folder", overtaken)
+        late.refresh()
+    assert ask(store.open(), "needle").coverage.fresh == 1

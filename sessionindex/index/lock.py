@@ -50,8 +50,12 @@ def take(folder: str, kind: str) -> int:
                 raise IndexLocked(str(found)) from error
             time.sleep(0.01)
     said = {"pid": os.getpid(), "since": time.time_ns() // 1_000_000, "kind": kind}
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, orjson.dumps(said), 0)
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, orjson.dumps(said), 0)
+    except OSError:
+        os.close(lock)
+        raise
     return lock
 
 

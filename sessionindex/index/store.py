@@ -214,14 +214,14 @@ class Store:
             self._marker()  # before anything is made: a folder that is not ours is left alone
             files.make_private_folder(self.folder)
             files.narrow(self.folder)
-            if not os.path.exists(os.path.join(self.folder, MARKER)):
-                self._point_to(_NONE)
             held = lock.take(self.folder, kind)
         except OSError as error:
             raise IndexFolderError(
                 f"cannot write the index folder: {self.folder}: {files.spoken(error)}", self.folder
             ) from error
         try:
+            if self._marker() is None:  # only the holder of the lock moves the marker
+                self._point_to(_NONE)
             yield self._generation(fresh)
         except OSError as error:
             raise IndexFolderError(
