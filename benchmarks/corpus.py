@@ -144,7 +144,7 @@ ANSI = """\x1b[32m✓\x1b[39m {p} \x1b[2m({n}ms)\x1b[22m {w()}{w()}
 \x1b[1m\x1b[33m{a}\x1b[39m\x1b[22m {p}:{n}
    \x1b[36m→\x1b[39m {b} expected {n} to be "{h:x}\""""
 JSON = """{{"id":"{h:016x}","path":"{p}","{a}":{n},"msg":"{w()}\\"{b}\\" {w()}"}}
-{{"level":30,"time":{h},"name":"{a}","err":"C:\\\\dev\\\\{b}\\n{w()}{w()}"}}
+{{"level":30,"time":{10**12 + h % 10**11},"name":"{a}","err":"C:\\\\dev\\\\{b}\\n{w()}{w()}"}}
   "{a}": {{ "{b}": [{n}, null, true, "{h:x}"] }},"""
 GREP = """{p}:{n}:  const {a} = {b}({w()}{w()});
 {p}-{n}-  // {w()}{w()}{w()}

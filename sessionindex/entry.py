@@ -189,31 +189,40 @@ def text(entry: Entry) -> str | None:
 # --- the kinds of search -----------------------------------------------------------------------
 
 _ESCAPED: Final = re.compile('["\\\\\x00-\x1f\ud800-\udfff]')
-# Every stretch that holds an escaped character, with the two characters before and after it.
-_AROUND_ESCAPED: Final = re.compile(
-    '(?s)[^"\\\\\x00-\x1f\ud800-\udfff]{0,2}["\\\\\x00-\x1f\ud800-\udfff]'
-    '(?:[^"\\\\\x00-\x1f\ud800-\udfff]{0,4}["\\\\\x00-\x1f\ud800-\udfff])*'
-    '[^"\\\\\x00-\x1f\ud800-\udfff]{0,2}'
-)
+_AT_ESCAPED: Final = re.compile('(["\\\\\x00-\x1f\ud800-\udfff])')
 _SIGNATURES: Final = frozenset({"thinkingSignature", "textSignature", "thoughtSignature"})
 
 
-def strings(value: Any) -> Iterator[str]:
-    """The string values inside a JSON value, in the order of the file."""
+Blocks = tuple[list[str], list[str]]
+"""Blocks of text, then strings that stand in one of them as JSON and are text as they are too."""
+
+
+def _is_escaped(string: str) -> bool:
+    """Whether JSON shows a string otherwise than it is; the fast tests first."""
+    if "\n" in string or '"' in string or "\\" in string:
+        return True
+    return not string.isprintable() and _ESCAPED.search(string) is not None
+
+
+def _told(value: Any) -> Blocks:
+    """A JSON value as compact JSON, and the strings in it that JSON does not show as they are."""
+    decoded: list[str] = []
+    has_decimals = False
     todo = [value]
     while todo:
         item = todo.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
+        kind = type(item)
+        if kind is str:
+            if _is_escaped(item):
+                decoded.append(item)
+        elif kind is dict:
             todo.extend(reversed(item.values()))
-        elif isinstance(item, list):
+        elif kind is list:
             todo.extend(reversed(item))
-
-
-def _decoded(value: Any) -> list[str]:
-    """The strings that compact JSON would not show as they are."""
-    return [string for string in strings(value) if _ESCAPED.search(string)]
+        elif kind is float:
+            has_decimals = True
+    # orjson spells all but decimals as JavaScript does.
+    return [compact_json(value) if has_decimals else jsonline.compact(value)], decoded
 
 
 def _blocks(entry: Entry, kind: str) -> Iterator[dict[str, Any]]:
@@ -231,10 +240,6 @@ def calls(entry: Entry) -> list[tuple[str, dict[str, Any]]]:
     return [(block["name"], block) for block in blocks if isinstance(block.get("name"), str)]
 
 
-Blocks = tuple[list[str], list[str]]
-"""Blocks of text, then strings that stand in one of them as JSON and are text as they are too."""
-
-
 def _tools(entry: Entry) -> Blocks:
     if entry.role == "toolResult":
         message = entry.value["message"]
@@ -245,8 +250,9 @@ def _tools(entry: Entry) -> Blocks:
     for name, call in calls(entry):
         texts.append(name)
         if "arguments" in call:
-            texts.append(compact_json(call["arguments"]))
-            decoded += _decoded(call["arguments"])
+            spelled, strings = _told(call["arguments"])
+            texts += spelled
+            decoded += strings
     return texts, decoded
 
 
@@ -263,9 +269,20 @@ def _thinking(entry: Entry) -> Blocks:
 
 
 def _without_payload(value: Any) -> Any:
-    """A copy without base64 of images and without signatures."""
-    if not isinstance(value, dict | list):
-        return value
+    """The value without base64 of images and without signatures; a copy where it has any."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            if item.get("type") == "image" or not _SIGNATURES.isdisjoint(item):
+                return _stripped(value)
+            todo += [member for member in item.values() if isinstance(member, dict | list)]
+        elif isinstance(item, list):
+            todo += [member for member in item if isinstance(member, dict | list)]
+    return value
+
+
+def _stripped(value: Any) -> Any:
     top: list[Any] = [value]
     todo: list[tuple[Any, Any]] = [(top, 0)]
     while todo:
@@ -293,8 +310,7 @@ def _details(entry: Entry) -> Blocks:
         held = value.get("data") if entry.type == "custom" else value.get("details")
     if held is None:
         return [], []
-    held = _without_payload(held)
-    return [compact_json(held)], _decoded(held)
+    return _told(_without_payload(held))
 
 
 def _plain(entry: Entry) -> Blocks:
@@ -319,6 +335,20 @@ _BLOCKS_OF: Final[dict[Kind, Callable[[Entry], Blocks]]] = {
 }
 
 
+_KINDS_OF_ROLE: Final[dict[str, tuple[Kind, ...]]] = {
+    "user": ("text", "details"),
+    "assistant": ("text", "tools", "thinking", "details"),
+    "toolResult": ("text", "tools", "details"),
+    "bashExecution": ("shell", "details"),
+    "system": ("details", "system"),
+}
+
+
+def kinds(entry: Entry) -> tuple[Kind, ...]:
+    """The kinds of text that an entry can have at all."""
+    return _KINDS_OF_ROLE.get(entry.role or "", ("text", "details"))
+
+
 def searchable(entry: Entry, kind: Kind) -> str:
     """The text of one kind, its blocks joined by line breaks; "" where the entry has none."""
     blocks, decoded = _BLOCKS_OF[kind](entry)
@@ -336,6 +366,6 @@ def narrowing(entry: Entry, kind: Kind) -> list[str]:
         return []
     texts = ["\n".join(blocks)]
     if decoded:
-        seam = texts[0][-2:]
-        texts += _AROUND_ESCAPED.findall("\n".join((seam, *decoded)))
+        stretches = _AT_ESCAPED.split("\n".join((texts[0][-2:], *decoded)))
+        texts.append("".join([s if len(s) < 7 else f"{s[:2]}\0\0{s[-2:]}" for s in stretches]))
     return texts

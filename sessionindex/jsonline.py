@@ -25,7 +25,7 @@ from typing import Any, Final
 import orjson
 
 from sessionindex.model import Line
-from sessionindex.text import is_blank
+from sessionindex.text import compact_json, is_blank
 
 MAX_DEPTH: Final = 1024
 """Arrays and objects inside each other; deeper is invalid JSON to this project."""
@@ -70,6 +70,14 @@ def value(data: bytes, *, first: bool = False) -> Any:
     if is_blank(text):
         raise Unreadable("line is blank")
     return _exact(text)
+
+
+def compact(value: Any) -> str:
+    """A JSON value without decimals in it, as JSON.stringify writes it."""
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, ValueError):  # lone surrogates, large numbers, great depth
+        return compact_json(value)
 
 
 _LONG: Final = b"0" * 19

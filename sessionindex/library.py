@@ -22,6 +22,7 @@ from sessionindex.access import Policy
 from sessionindex.catalog import Catalog
 from sessionindex.contracts import search_sessions
 from sessionindex.contracts.search_sessions import Question, SearchResult
+from sessionindex.conversation import Spoken
 from sessionindex.errors import (
     IndexFolderError,
     IndexUnusable,
@@ -32,7 +33,6 @@ from sessionindex.errors import (
     SessionIndexError,
 )
 from sessionindex.files import Changed, identity, spoken
-from sessionindex.model import Entry
 from sessionindex.ordering import Key
 from sessionindex.present import Present
 from sessionindex.selection import select
@@ -108,8 +108,11 @@ class SessionIndex:
         """
         params: dict[str, Any] = {"terms": list(terms)}
         for name, value in filters.items():
+            spelled = "in" if name == "kinds" else wire.camel(name)
+            if spelled in params or name in ("in", "terms"):
+                raise ParameterError(f"unknown parameter: {name}")
             if value is not None:
-                params["in" if name == "kinds" else wire.camel(name)] = value
+                params[spelled] = value
         return self._search(params, brute)
 
     def call(self, tool: str, params: Any, *, brute: bool = False) -> dict[str, Any]:
@@ -128,7 +131,7 @@ class SessionIndex:
         policy = self._present.policy()
         question, cursor = wire.search_question(params)
         asked = question
-        if cursor:
+        if cursor is not None:
             body = pages.decode(cursor, "search_sessions", self._digest(asked))
             after = wire.place(body) if body else None
             if after is None:
@@ -190,29 +193,48 @@ class SessionIndex:
 
     # --- one session -----------------------------------------------------------------------------
 
-    def around(self, session: str, line_no: int, count: int) -> tuple[str, tuple[Entry, ...]]:
+    def around(self, session: str, line_no: int, count: int) -> tuple[str, tuple[Spoken, ...]]:
         """A session's path, and the entry on a line of it with `count` entries on either side.
 
         `session` is a path, an id, or a beginning of an id that is unique. Straight from the file.
         Raises NotFound where the line holds no entry, SessionFileError, AccessDenied.
         """
+        if count < 0:
+            raise ParameterError("count must not be negative")
         policy = self._present.policy()
         for _ in range(_ATTEMPTS):
-            now = self._present.catalog(policy, None)
+            now = self._present.catalog(policy, self._present.reader())
             found = self._present.find(session, now, policy)
             try:
-                entries = conversation.around(
-                    found.path, found.identity, found.session.version, line_no, count
+                stretches = conversation.around(
+                    found.path, found.identity, found.session.version, [line_no], count
                 )
             except Changed:
                 continue
             except OSError as error:
                 reason = f"could not read session file: {spoken(error)}: {found.path}"
                 raise SessionFileError(reason, found.path) from error
-            if not entries:
+            if line_no not in stretches:
                 raise NotFound(f"no entry on line {line_no} of {found.path}")
-            return found.path, entries
+            return found.path, stretches[line_no]
         raise SessionFileError(f"the file changes faster than it can be read: {session}", session)
+
+    def context(
+        self, result: SearchResult, count: int
+    ) -> dict[tuple[str, int], tuple[Spoken, ...]]:
+        """By path and line, each hit of a page between its neighbours; gone ones are left out."""
+        lines: dict[str, list[int]] = {}
+        for hit in result.hits:
+            lines.setdefault(hit.session_path, []).append(hit.line_no)
+        found = {}
+        for path, line_nos in lines.items():
+            try:
+                listed = identity(os.lstat(path))
+                stretches = conversation.around(path, listed, 2, line_nos, count)
+            except (Changed, OSError):
+                continue
+            found.update({(path, number): spoken for number, spoken in stretches.items()})
+        return found
 
     def headings(self, result: SearchResult) -> dict[str, str]:
         """How each session with a hit on the page begins: the first words of its user."""
@@ -243,6 +265,8 @@ class SessionIndex:
         """
         from sessionindex import ingest  # reading needs none of it
 
+        if isinstance(paths, str):
+            raise ParameterError("paths must be a list of paths")
         report = ingest.refresh(
             self._present.store,
             self.root.path,

@@ -56,7 +56,10 @@ class Matcher:
             return None
         found: set[int] = set()
         kind, text = _NOTHING
+        able = entries.kinds(entry)
         for candidate in self.kinds:
+            if candidate not in able:
+                continue
             haystack = entries.searchable(entry, candidate)
             if not haystack:
                 continue

@@ -88,7 +88,7 @@ def _digits(value: int) -> str:
 def quoted(text: str) -> str:
     """A string as JSON.stringify writes it."""
     body = encode_basestring(text)
-    if _SURROGATE.search(body):
+    if not body.isascii() and _SURROGATE.search(body):
         body = _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", body)
     return body
 
@@ -136,6 +136,8 @@ def scalar(value: Any) -> str:
         return quoted(value)
     if value is None or isinstance(value, bool):
         return _WORDS[value]
+    if isinstance(value, bytes):  # JSON already
+        return value.decode("utf-8", "replace")
     return number(value)
 
 

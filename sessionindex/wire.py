@@ -9,7 +9,6 @@ Python is snake_case, JSON camelCase: this is the only module that turns one int
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -23,7 +22,7 @@ from sessionindex.errors import ParameterError
 from sessionindex.model import DEFAULT_KINDS, KINDS, Entry, Kind
 from sessionindex.ordering import Key
 from sessionindex.status import Status
-from sessionindex.text import spelled
+from sessionindex.text import compact_json, spelled
 from sessionindex.timestamps import window
 
 Shape = Callable[[str, Any], Any]
@@ -107,13 +106,20 @@ def camel(name: str) -> str:
 def dumps(value: Any, *, pretty: bool = False) -> bytes:
     """JSON for output; what a terminal could take for a command is written as an escape."""
     try:
-        data = orjson.dumps(value, option=orjson.OPT_INDENT_2 if pretty else None)
+        option = orjson.OPT_INDENT_2 if pretty else None
+        data = orjson.dumps(value, default=_fragment, option=option)
     except TypeError:  # a lone surrogate, or an integer beyond 64 bits
-        return json.dumps(value, indent=2 if pretty else None).encode("ascii")
+        data = compact_json(value).encode("utf-8")
     if data.isascii() and b"\x7f" not in data:
         return data
-    escaped = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", data.decode("utf-8"))
-    return escaped.encode("utf-8")
+    text = data.decode("utf-8", "replace")
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode("utf-8")
+
+
+def _fragment(value: Any) -> Any:
+    if isinstance(value, Raw):
+        return orjson.Fragment(value)
+    raise TypeError
 
 
 # DEL and C1 (a terminal may take them for ESC [), and marks that turn the text's direction.
@@ -217,8 +223,12 @@ def _hit(hit: Hit) -> dict[str, Any]:
     }
 
 
-def entry_row(entry: Entry, text: str | None) -> dict[str, Any]:
-    """An entry as a row of session_entries."""
+class Raw(bytes):
+    """A JSON value that is written as these bytes of a file."""
+
+
+def entry_row(entry: Entry, text: str | None, line: bytes) -> dict[str, Any]:
+    """An entry as a row of session_entries; `raw` is the file's own bytes."""
     return {
         "lineNo": entry.line_no,
         "id": entry.id,
@@ -227,7 +237,7 @@ def entry_row(entry: Entry, text: str | None) -> dict[str, Any]:
         "type": entry.type,
         "messageRole": entry.role,
         "text": text,
-        "raw": entry.value,
+        "raw": Raw(line.strip(b" \t\r\n")),
     }
 
 

@@ -172,6 +172,7 @@ def _hits(index: SessionIndex, result: SearchResult, asked: dict[str, Any]) -> N
             print(flat_hit(hit, style))
         return
     words = index.headings(result)
+    context = {} if around is None else index.context(result, around)
     groups: dict[str, list[Hit]] = {}
     for hit in result.hits:
         groups.setdefault(hit.session_path, []).append(hit)
@@ -183,7 +184,7 @@ def _hits(index: SessionIndex, result: SearchResult, asked: dict[str, Any]) -> N
             if around is None:
                 _one(hit, style)
             else:
-                transcript.print_hit(index, hit, around, style)
+                transcript.print_hit(hit, context.get((path, hit.line_no), ()), style)
     if result.has_more:
         options.say(f"{len(result.hits)} shown, there are more: --limit N, or -c for their number")
     elif result.total is not None and sys.stdout.isatty():

@@ -34,7 +34,7 @@ def command(place: str, context: int, as_json: bool, color: str, **where: Any) -
     index = options.opened(**where)
     if as_json:
         _, found = index.around(session, int(number), context)
-        rows = [wire.entry_row(entry, entries.text(entry)) for entry in found]
+        rows = [wire.entry_row(entry, entries.text(entry), line.data) for entry, line in found]
         sys.stdout.buffer.write(wire.dumps(rows, pretty=sys.stdout.isatty()) + b"\n")
     else:
         transcript.print_around(index, session, int(number), context, Style(color))

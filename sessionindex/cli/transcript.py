@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sessionindex import SessionIndex
 from sessionindex import entry as entries
 from sessionindex.cli.render import Style, harmless, highlighted, local_time, shortened, who, width
 from sessionindex.contracts.search_sessions import Hit
+from sessionindex.conversation import Spoken
 from sessionindex.model import KINDS, Entry
 from sessionindex.text import compact_json, squeeze
 
@@ -17,23 +19,27 @@ _LINES = 12
 
 def print_around(index: SessionIndex, session: str, line_no: int, count: int, style: Style) -> None:
     """The conversation around a line: that entry in full, the others as they begin."""
-    for entry in index.around(session, line_no, count)[1]:
+    for entry, _ in index.around(session, line_no, count)[1]:
         print_entry(entry, style, lines=None if entry.line_no == line_no else _LINES)
 
 
-def print_hit(index: SessionIndex, hit: Hit, count: int, style: Style) -> None:
+def print_hit(hit: Hit, spoken: Sequence[Spoken], style: Style) -> None:
     """A hit between the entries around it, each on one line."""
-    for entry in index.around(hit.session_path, hit.line_no, count)[1]:
-        is_hit = entry.line_no == hit.line_no
-        place = f"{entry.line_no:>6}{':' if is_hit else '-'}"
-        speaker = harmless(who(entry.type, entry.role))
+    rows = {entry.line_no: entry for entry, _ in spoken}
+    for line_no in sorted(rows.keys() | {hit.line_no}):
+        is_hit = line_no == hit.line_no
+        place = f"{line_no:>6}{':' if is_hit else '-'}"
+        if is_hit:
+            speaker = harmless(who(hit.type, hit.message_role))
+        else:
+            speaker = harmless(who(rows[line_no].type, rows[line_no].role))
         room = max(30, width() - len(place) - len(speaker) - 4)
         if is_hit:
             said = highlighted(hit.snippet, hit.matches, style, room)
         else:
-            said = shortened(harmless(squeeze(_said(entry)[:4000])), room)
+            said = shortened(harmless(squeeze(_said(rows[line_no])[:4000])), room)
         print(f"{style.place(place)} {style.quiet(speaker)}  {said}")
-    if count:
+    if len(rows) > 1:
         print(style.quiet("     --"))
 
 

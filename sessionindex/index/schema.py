@@ -61,10 +61,6 @@ FIELD_OF: Final[dict[Kind, str]] = {
     "system": "grams_more",
 }
 ALWAYS_OF: Final = {"grams": ALWAYS, "grams_more": ALWAYS_MORE}
-_KINDS_OF: Final[dict[str, tuple[Kind, ...]]] = {
-    "grams": ("text", "tools", "shell"),
-    "grams_more": ("thinking", "details", "system"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +119,18 @@ def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict
     if entry.floating:
         flags.append(FLOATING)
     size = 0
-    for field, kinds in _KINDS_OF.items():
-        texts = [text for kind in kinds for text in entries.narrowing(entry, kind)]
+    texts_of: dict[str, list[str]] = {}
+    for kind in entries.kinds(entry):
+        found = entries.narrowing(entry, kind)
+        if found:
+            texts_of.setdefault(FIELD_OF[kind], []).extend(found)
+    for field, texts in texts_of.items():
         length_of_all = sum(map(len, texts))
         size += length_of_all
         if length_of_all > MAX_TEXT:
             flags.append(ALWAYS_OF[field])
-        elif texts:
-            fields[field] = PAD.join(map(key, texts)) + PAD
+        else:
+            fields[field] = key(PAD.join((*texts, "")))
     if flags:
         fields["flags"] = flags
     return fields, size

@@ -70,8 +70,11 @@ class Writer:
 
     def add(self, fields: dict[str, Any], size: int) -> None:
         """Add an entry's document, made by `schema.document`; `size` counts towards the batch."""
-        with translated("add"):
+        try:
             self._writer.add_document(Document.from_dict(fields, self._schema))
+        except BaseException:  # entered only to be translated: this runs for every entry
+            with translated("add"):
+                raise
         self._pending += size + 64
 
     def drop(self, key: int) -> None:
