@@ -44,7 +44,7 @@ YEAR_MS = 365 * 86_400_000
 MEDIAN_BYTES, P90_BYTES = 220_000, 1_700_000
 ENTRY_BYTES = 3_200  # the mean line of real sessions
 
-COMMON = "xq-needle-common"
+COMMON = "yw_commonplace"
 COMMON_SHARE = 0.42  # of the entries that can hold a needle; about 30 % of all
 # Text, the most entries it is planted in, and how many entries of a corpus go for one of them.
 NEEDLES = (

@@ -20,7 +20,9 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sessionindex import header
@@ -114,14 +116,30 @@ def discover(root: str, *, flat: bool, policy: Policy, header_of: Header = read_
         warning = PathWarning(root, f"sessions root not readable: {spoken(error)}")
         return Tree((), (warning,), readable=False)
     return Tree(
-        tuple(sorted(walk.sessions)),  # paths differ, so nothing else is compared
+        tuple(sorted(walk.sessions, key=itemgetter(0))),  # by path
         tuple(sorted(walk.warnings, key=lambda warning: (warning.path, warning.reason))),
     )
 
 
 def _listed(folder: str) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as found:
-        return list(found)
+    return list(os.scandir(folder))  # closes itself at its end
+
+
+def _sorted_out(
+    items: list[os.DirEntry[str]],
+) -> tuple[list[os.DirEntry[str]], dict[str, bool]]:
+    """The session files, and for every name whether it is a folder; links are left out."""
+    files = []
+    kinds: dict[str, bool] = {}
+    for item in items:
+        if item.name.endswith(SUFFIX) and item.is_file(follow_symlinks=False):
+            files.append(item)
+            kinds[item.name] = False
+        elif item.is_dir(follow_symlinks=False):
+            kinds[item.name] = True
+        elif item.is_file(follow_symlinks=False):
+            kinds[item.name] = False
+    return files, kinds
 
 
 def _is_utf8(name: str) -> bool:
@@ -168,15 +186,7 @@ class _Walk:
 
     def project(self, folder: str) -> None:
         """The sessions directly in a folder, each with what it launched."""
-        kinds: dict[str, bool] = {}  # name -> whether it is a folder; links are left out
-        files = []
-        for item in _listed(folder):
-            if item.is_dir(follow_symlinks=False):
-                kinds[item.name] = True
-            elif item.is_file(follow_symlinks=False):
-                kinds[item.name] = False
-                if item.name.endswith(SUFFIX):
-                    files.append(item)
+        files, kinds = _sorted_out(_listed(folder))
         refused = admitted = 0
         unreadable: list[PathWarning] = []
         prefix = folder.rstrip(os.sep) + os.sep
@@ -193,7 +203,9 @@ class _Walk:
             else:
                 admitted += 1
                 self.sessions.append(Found(path, listed, session, path, None))
-                self._container(path, kinds.get(item.name.removesuffix(SUFFIX)))
+                is_folder = kinds.get(item.name.removesuffix(SUFFIX))
+                if is_folder is not None:
+                    self._container(path, is_folder)
         if admitted or not refused:
             self.warnings += unreadable
 
@@ -201,26 +213,37 @@ class _Walk:
         """A listed file's identity and header; None where it is gone."""
         try:
             listed = identity(item.stat(follow_symlinks=False))
-            if not _is_utf8(path):
+            if not (path.isascii() or _is_utf8(path)):
                 return listed, "could not open file: its name is not UTF-8"
-            for _ in range(_LOOKS):
-                try:
-                    return listed, self._header_of(path, listed)
-                except Changed:  # replaced since it was listed, or gone
-                    found = os.lstat(path)
-                    if not stat.S_ISREG(found.st_mode):
-                        return None
-                    listed = identity(found)
+            return listed, self._header_of(path, listed)
+        except Changed:
+            return self._again(path)
         except FileNotFoundError:
             return None
         except OSError as error:
             return Identity(0, 0, 0, 0, 0), f"could not open file: {spoken(error)}"
+
+    def _again(self, path: str) -> tuple[Identity, Session | str] | None:
+        """The same of a file that was replaced since it was listed, or is gone."""
+        listed = Identity(0, 0, 0, 0, 0)
+        try:
+            for _ in range(_LOOKS):
+                found = os.lstat(path)
+                if not stat.S_ISREG(found.st_mode):
+                    return None
+                listed = identity(found)
+                with suppress(Changed):
+                    return listed, self._header_of(path, listed)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return listed, f"could not open file: {spoken(error)}"
         return listed, "could not open file: EAGAIN: it is being replaced again and again"
 
-    def _container(self, path: str, is_folder: bool | None) -> None:
+    def _container(self, path: str, is_folder: bool) -> None:
         """What one top-level session launched, nested by the longest container that holds it."""
         top = container(path)
-        if top is None or is_folder is None:
+        if top is None:
             return
         if not is_folder:
             reason = "subagent directory not readable: ENOTDIR: Not a directory"

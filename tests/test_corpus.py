@@ -71,7 +71,7 @@ def test_what_is_written_is_what_is_said(corpus: ModuleType, tmp_path: Path) -> 
     counts = {needle.text: needle.count for needle in said.needles}
     assert counts["xq-needle-once"] == 1
     assert counts["xq-needle-ten"] == 10
-    assert 0.2 < counts["xq-needle-common"] / said.entries < 0.4
+    assert 0.2 < counts[corpus.COMMON] / said.entries < 0.4
 
 
 def test_entries_form_trees(corpus: ModuleType, tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def search(
     holding = [
         SessionCount(file.path, file.found.session, counts[file.path])
         for file in selected
-        if file.path in counts
+        if counts and file.path in counts
     ]
     holding.sort(key=lambda one: (-one.session.timestamp_ms, one.path))
     warnings = sorted({*catalog.warnings, *run.warnings}, key=lambda one: (one.path, one.reason))
@@ -203,9 +203,14 @@ class _Run:
         )
         self.warnings: list[PathWarning] = []
         self.scanned_bytes = 0
-        self._covered = {file.record.key: file for file in selected if file.record and reader}
-        self._open = [file for file in selected if not file.record or not reader]
-        self._tails = [file for file in self._covered.values() if file.uncovered]
+        self._covered: dict[int, File] = {}
+        self._open: list[File] = []
+        for file in selected:
+            if reader and file.record:
+                self._covered[file.record.key] = file
+            else:
+                self._open.append(file)
+        self._tails = [file for file in self._covered.values() if file.verdict == "behind"]
         # match: session: what each file holds so far, until all of it is known
         self._found: dict[str, set[int]] = defaultdict(set)
         self._waiting: dict[str, list[tuple[Key, object, Hit]]] = defaultdict(list)

@@ -23,11 +23,13 @@ from sessionindex.index import schema, segments
 from sessionindex.index.schema import Record
 from sessionindex.index.store import Generation, translated
 
-BATCH: Final = 32_000_000
+BATCH: Final = 64_000_000
 """Characters of text after which a commit must come: tantivy queues without regard to size."""
 
 _SMALL_HEAP: Final = 15_000_000
-HEAP: Final = 64_000_000
+HEAP: Final = 128_000_000
+"""Bytes for two indexing threads: with less, segments are small and many, and the merges of merges
+that follow map hundreds of megabytes of files at once."""
 
 
 class Writer:
@@ -39,6 +41,7 @@ class Writer:
         self._schema = generation.index.schema
         self._root = root
         self._pending = 0
+        self._large = large
         with translated("write"):
             self._writer = generation.index.writer(
                 heap_size=HEAP if large else _SMALL_HEAP, num_threads=2 if large else 1
@@ -101,6 +104,8 @@ class Writer:
             self._writer.commit()
         self._settle()
         self._pending = 0
+        if self._large:
+            _give_back()
 
     def _settle(self) -> None:
         folder = self._generation.folder
@@ -117,3 +122,12 @@ class Writer:
         with translated("delete"):
             query = Query.term_query(self._schema, field, key, "basic")
             self._writer.delete_documents_by_query(query)
+
+
+def _give_back() -> None:
+    """Hand freed memory back to the system, which glibc would keep (a third of the peak)."""
+    import ctypes  # only where much is written
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
