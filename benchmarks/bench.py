@@ -171,9 +171,11 @@ def child_bare(root: str) -> dict[str, float]:
     from sessionindex.jsonline import split
     from sessionindex.model import Entry
 
-    documents = []
+    documents, raw = [], 0
     for path in sorted(Path(root).rglob("*.jsonl")):
-        for line in split(path.read_bytes(), 1, 0):
+        data = path.read_bytes()
+        raw += len(data)
+        for line in split(data, 1, 0):
             found = entry.parse(line, 3)
             if isinstance(found, Entry):
                 documents.append(schema.document(found, 1, line.offset, len(line.data)))
@@ -182,12 +184,13 @@ def child_bare(root: str) -> dict[str, float]:
         began = time.perf_counter()
         index = tantivy.Index(built, path=folder)
         schema.register_tokenizer(index)
-        bare = index.writer(heap_size=writer.HEAP, num_threads=2)
+        scale = writer.scale(raw)
+        bare = index.writer(heap_size=scale.heap, num_threads=scale.threads)
         waiting = 0
         for fields, size in documents:
             bare.add_document(tantivy.Document.from_dict(fields, built))
             waiting += size
-            if waiting >= writer.BATCH:
+            if waiting >= scale.batch:
                 bare.commit()
                 waiting = 0
         bare.commit()

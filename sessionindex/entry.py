@@ -189,7 +189,7 @@ def text(entry: Entry) -> str | None:
 # --- the kinds of search -----------------------------------------------------------------------
 
 _ESCAPED: Final = re.compile('["\\\\\x00-\x1f\ud800-\udfff]')
-_AT_ESCAPED: Final = re.compile('(["\\\\\x00-\x1f\ud800-\udfff])')
+_AT_ESCAPED: Final = re.compile('(["\\\\\x00-\x1f\ud800-\udfff]+)')
 _SIGNATURES: Final = frozenset({"thinkingSignature", "textSignature", "thoughtSignature"})
 
 
@@ -366,6 +366,8 @@ def narrowing(entry: Entry, kind: Kind) -> list[str]:
         return []
     texts = ["\n".join(blocks)]
     if decoded:
-        stretches = _AT_ESCAPED.split("\n".join((texts[0][-2:], *decoded)))
-        texts.append("".join([s if len(s) < 7 else f"{s[:2]}\0\0{s[-2:]}" for s in stretches]))
+        parts = _AT_ESCAPED.split("\n".join((texts[0][-2:], *decoded)))
+        # Every second part stands between escaped characters: its ends are enough.
+        parts[::2] = [s if len(s) < 7 else f"{s[:2]}\0\0{s[-2:]}" for s in parts[::2]]
+        texts.append("".join(parts))
     return texts

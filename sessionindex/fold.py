@@ -30,7 +30,9 @@ def key(text: str) -> str:
     low = text.lower()
     if not low.isascii():
         low = low.replace("ς", "σ")
-        if _SURROGATE.search(low):
+        try:
+            low.encode()  # the fastest way to see that there is no lone surrogate
+        except UnicodeEncodeError:
             low = _SURROGATE.sub("\ufffd", low)
     return low
 

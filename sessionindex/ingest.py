@@ -38,9 +38,6 @@ from sessionindex.model import PathWarning, Session
 Action = Literal["nothing", "stamp", "append", "rebuild", "drop"]
 Progress = Callable[[int, int], None]
 
-_LARGE: Final = 16 << 20
-"""Bytes to read from which a second indexing thread pays."""
-
 _MANY: Final = 10_000
 """Documents from which an index that is a quarter dead is worth making anew."""
 
@@ -179,7 +176,7 @@ class _Refresh:
             todo = [one for one in decisions if one.action != "nothing"]
             run = _Run(clock, self._progress, todo)
             if todo:
-                with Writer(generation, self._root, large=run.total > _LARGE) as writer:
+                with Writer(generation, self._root, expected=run.total) as writer:
                     run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
             generation.publish()
             self._store.touch()

@@ -65,7 +65,7 @@ def forge(
         old = Reader(generation.index, str(store.root)).records()[path]
         now = files.identity(os.lstat(path))
         old = replace(old, cursor=replace(old.cursor, identity=now, proven=True))
-        with Writer(generation, str(store.root), large=False) as writer:
+        with Writer(generation, str(store.root), expected=0) as writer:
             writer.drop(old.key)
             for fields in documents(list(parsed(path, old))):
                 writer.add(fields, 0)
@@ -189,7 +189,7 @@ def test_two_files_of_one_key(store: Store) -> None:
     forge(store, path, beside=lambda record: record)
     with store.index._present.store.writing("forgery") as generation:
         records = Reader(generation.index, str(store.root)).records()
-        with Writer(generation, str(store.root), large=False) as writer:
+        with Writer(generation, str(store.root), expected=0) as writer:
             writer.drop(records[other].key)
             fields = schema.file_document(
                 replace(records[other], key=records[path].key), str(store.root)

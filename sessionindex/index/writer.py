@@ -1,7 +1,7 @@
 """Putting files into the index: entries and the file's cursor move in one commit.
 
-A batch is at most BATCH characters of text, or what comes first of a file's end and that: every
-commit leaves each file either as it was or with a cursor that says exactly which of its lines the
+A batch is at most BATCH characters of text, and ends wherever it is full: every commit leaves each
+file either as it was or with a cursor that says exactly which of its lines the
 index holds. A kill between commits loses the batch and nothing else.
 
 The writer adds; it decides nothing (`ingest` does) and reads no session file. It must be closed:
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tantivy import Document, Query
 
@@ -26,25 +26,41 @@ from sessionindex.index.store import Generation, translated
 BATCH: Final = 64_000_000
 """Characters of text after which a commit must come: tantivy queues without regard to size."""
 
-_SMALL_HEAP: Final = 15_000_000
-HEAP: Final = 128_000_000
-"""Bytes for two indexing threads: with less, segments are small and many, and the merges of merges
-that follow map hundreds of megabytes of files at once."""
+
+class Scale(NamedTuple):
+    """How much to take for an amount of work; `heap` in bytes, `batch` in characters."""
+
+    threads: int
+    heap: int
+    batch: int
+
+
+def scale(expected: int) -> Scale:
+    """What fits `expected` bytes of session files.
+
+    A small update cannot earn a second thread back. A medium one ends in few segments through
+    merging. A large one is given bigger segments: merges of merges would map hundreds of megabytes.
+    """
+    if expected <= 16_000_000:
+        return Scale(1, 15_000_000, BATCH // 2)
+    if expected <= 800_000_000:
+        return Scale(2, 64_000_000, BATCH // 2)
+    return Scale(2, 128_000_000, BATCH)
 
 
 class Writer:
     """One writing session on a generation; a context manager that commits nothing by itself."""
 
-    def __init__(self, generation: Generation, root: str, *, large: bool) -> None:
-        """`large` takes two threads and a big heap, which a small update cannot earn back."""
+    def __init__(self, generation: Generation, root: str, *, expected: int) -> None:
+        """`expected` is how many bytes of session files are to come, about."""
         self._generation = generation
         self._schema = generation.index.schema
         self._root = root
         self._pending = 0
-        self._large = large
+        self._scale = scale(expected)
         with translated("write"):
             self._writer = generation.index.writer(
-                heap_size=HEAP if large else _SMALL_HEAP, num_threads=2 if large else 1
+                heap_size=self._scale.heap, num_threads=self._scale.threads
             )
 
     def __enter__(self) -> Writer:
@@ -69,7 +85,7 @@ class Writer:
     @property
     def is_full(self) -> bool:
         """Whether enough text waits for a commit."""
-        return self._pending >= BATCH
+        return self._pending >= self._scale.batch
 
     def add(self, fields: dict[str, Any], size: int) -> None:
         """Add an entry's document, made by `schema.document`; `size` counts towards the batch."""
@@ -104,7 +120,7 @@ class Writer:
             self._writer.commit()
         self._settle()
         self._pending = 0
-        if self._large:
+        if self._scale.threads > 1:
             _give_back()
 
     def _settle(self) -> None:
