@@ -8,7 +8,7 @@ The store is made by `corpus.py` from a seed and kept in `--work` for the next r
 shared and noisy: absolute times are shown as detail only, but for the two that are promised as
 such. The reference of a search is the brute path of the same process, and `rg -F -i` over the same
 root where ripgrep is installed; of the start, `python -c pass`; of indexing, a bare tantivy writer
-that is handed the same documents from memory (same fields, threads, heap, commits and merges).
+that is handed the same text from memory (same fields, threads, heap, commits and merges).
 Each measurement of indexing and memory is a process of its own.
 """
 
@@ -163,13 +163,18 @@ def child_index(root: str) -> dict[str, float]:
 
 
 def child_bare(root: str) -> dict[str, float]:
-    """The same documents from memory into a bare tantivy writer."""
+    """The same documents from memory into a bare tantivy writer.
+
+    Their gram fields hold the searchable text as it is. (Ours are told less of it, to the same
+    grams: what we save there is ours to show.)
+    """
     import tantivy
 
     from sessionindex import entry
+    from sessionindex.fold import PAD, key
     from sessionindex.index import schema, writer
     from sessionindex.jsonline import split
-    from sessionindex.model import Entry
+    from sessionindex.model import KINDS, Entry
 
     documents, raw = [], 0
     for path in sorted(Path(root).rglob("*.jsonl")):
@@ -178,7 +183,12 @@ def child_bare(root: str) -> dict[str, float]:
         for line in split(data, 1, 0):
             found = entry.parse(line, 3)
             if isinstance(found, Entry):
-                documents.append(schema.document(found, 1, line.offset, len(line.data)))
+                fields, _ = schema.document(found, 1, line.offset, len(line.data))
+                whole = {field: "" for field in schema.ALWAYS_OF if field in fields}
+                for kind in KINDS:
+                    if schema.FIELD_OF[kind] in whole and (text := entry.searchable(found, kind)):
+                        whole[schema.FIELD_OF[kind]] += key(text) + PAD
+                documents.append((fields | whole, sum(map(len, whole.values()))))
     built = schema.build()
     with tempfile.TemporaryDirectory(prefix="bench-bare-") as folder:
         began = time.perf_counter()
