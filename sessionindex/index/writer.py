@@ -1,8 +1,8 @@
 """Putting files into the index: entries and the file's cursor move in one commit.
 
 A batch is at most BATCH characters of text, and ends wherever it is full: every commit leaves each
-file either as it was or with a cursor that says exactly which of its lines the
-index holds. A kill between commits loses the batch and nothing else.
+file either as it was or with a cursor that says exactly which of its lines the index holds. A kill
+between commits loses the batch and nothing else.
 
 The writer adds; it decides nothing (`ingest` does) and reads no session file. It must be closed:
 closing waits for merges, without which every short-lived writer would leave a segment for ever.
