@@ -58,6 +58,10 @@ def test_a_pipe_gets_one_line_a_hit(store: Store, home: Path) -> None:
         (["show", "a:99"], 1),
         (["show", "nobody:2"], 2),
         (["show", "a"], 2),
+        (["show", "a:" + "9" * 5000], 2),
+        (["show", "a:2", "-C", "9" * 20], 2),
+        (["search", "needle", "-C", "9" * 20], 2),
+        (["search", "needle", "--since", "9" * 20 + "d"], 2),
         (["index"], 0),
         (["status"], 0),
         (["call", "search_sessions", '{"terms": ["needle"]}'], 0),
@@ -294,3 +298,26 @@ def test_moments_as_people_write_them(
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     assert moment(said, now_ms=1_789_041_600_500) == meant
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
+def test_a_closed_stream_disturbs_nothing(closed: str, store: Store, home: Path) -> None:
+    """Whatever the caller closed: the status is the answer's, and there is no traceback."""
+    store.put("a", session("a").user("needle"))
+    command = [sys.executable, "-m", "sessionindex", "search", "needle"]
+    command += ["--root", str(store.root), "--index-dir", str(store.index_dir)]
+    script = f'"$@" {closed}'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *command], env=environment(home), capture_output=True
+    )
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+
+
+def test_an_ascii_terminal_gets_escapes(store: Store, home: Path) -> None:
+    """The term is found as its bytes say, and what cannot be shown is escaped, not fatal."""
+    store.put("a", session("a").user("needle 降水"))
+    env = environment(home, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    where = ["--root", str(store.root), "--index-dir", str(store.index_dir)]
+    ran = pipe(["search", "降水", *where], env)
+    assert (ran.status, ran.err) == (0, "")
+    assert "needle \\u964d\\u6c34" in ran.out
