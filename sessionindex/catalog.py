@@ -56,7 +56,7 @@ class Catalog:
 
 def take(root: str, *, flat: bool, policy: Policy, records: Mapping[str, Record]) -> Catalog:
     """The catalog of a root at this moment."""
-    seen: dict[str, tuple[Verdict, Record | None, int]] = {}
+    seen: dict[str, tuple[Verdict, Record | None, int]] = {}  # of all that is not fresh at sight
 
     def header_of(path: str, listed: Identity) -> Session | str:
         record = records.get(path)
@@ -65,6 +65,8 @@ def take(root: str, *, flat: bool, policy: Policy, records: Mapping[str, Record]
             return layout.read_header(path, listed)
         cursor = record.cursor
         verdict, checked = judge(listed, cursor), 0
+        if verdict == "fresh":
+            return record.session
         if verdict == "unsure":
             verdict, checked = verdict_of(path, listed, cursor), cursor.offset
         if verdict in ("fresh", "behind"):
@@ -74,8 +76,14 @@ def take(root: str, *, flat: bool, policy: Policy, records: Mapping[str, Record]
         return layout.read_header(path, listed)
 
     tree = layout.discover(root, flat=flat, policy=policy, header_of=header_of)
-    files = tuple(File(found, *seen[found.path]) for found in tree.sessions)
-    return Catalog(files, tree.warnings, tree.readable)
+    new = tuple.__new__  # spares a call for each of thousands of files
+    files = []
+    for found in tree.sessions:
+        path = found[0]
+        known = seen.get(path)
+        about = (found, "fresh", records[path], 0) if known is None else (found, *known)
+        files.append(new(File, about))
+    return Catalog(tuple(files), tree.warnings, tree.readable)
 
 
 def verdict_of(path: str, listed: Identity, cursor: Cursor | None) -> Verdict:

@@ -38,6 +38,7 @@ _RUNS: Final = ("async-", "parallel-", "dynamic-")
 _ARTIFACTS: Final = "subagent-artifacts"
 SUFFIX: Final = ".jsonl"
 _LOOKS: Final = 4
+_new: Final = tuple.__new__  # spares a call for each of thousands of files
 _OWN_FOLDER: Final = ("/.jsonl", "/..jsonl", "/...jsonl")
 
 
@@ -202,8 +203,8 @@ class _Walk:
                 refused += 1
             else:
                 admitted += 1
-                self.sessions.append(Found(path, listed, session, path, None))
-                is_folder = kinds.get(item.name.removesuffix(SUFFIX))
+                self.sessions.append(_new(Found, (path, listed, session, path, None)))
+                is_folder = kinds.get(item.name[: -len(SUFFIX)])
                 if is_folder is not None:
                     self._container(path, is_folder)
         if admitted or not refused:
@@ -260,14 +261,13 @@ class _Walk:
                 self.warnings.append(PathWarning(_shown(child), session))
                 continue
             children.append((child, listed, session))
-            held = container(child)
-            if held is not None:
-                holders[held] = child
+            if not child.endswith(_OWN_FOLDER):
+                holders[child[: -len(SUFFIX)]] = child
         for child, listed, session in children:
-            folder = child.rpartition(os.sep)[0]
+            folder = child[: child.rindex("/")]
             while folder not in holders:
-                folder = folder.rpartition(os.sep)[0]
-            self.sessions.append(Found(child, listed, session, path, holders[folder]))
+                folder = folder[: folder.rindex("/")]
+            self.sessions.append(_new(Found, (child, listed, session, path, holders[folder])))
 
     def _transcripts(self, top: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
         """The files of delegated runs below a container, at any depth."""
