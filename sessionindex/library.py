@@ -17,7 +17,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from sessionindex import conversation, pages, status, wire
+from sessionindex import conversation, pages, status
 from sessionindex.access import Policy
 from sessionindex.catalog import Catalog
 from sessionindex.contracts import search_sessions
@@ -38,6 +38,8 @@ from sessionindex.present import Present
 from sessionindex.selection import select
 from sessionindex.settings import Root
 from sessionindex.status import Status
+from sessionindex.wire import search as wire
+from sessionindex.wire.shapes import camel
 
 if TYPE_CHECKING:
     from sessionindex.check import CheckReport
@@ -108,7 +110,7 @@ class SessionIndex:
         """
         params: dict[str, Any] = {"terms": list(terms)}
         for name, value in filters.items():
-            spelled = "in" if name == "kinds" else wire.camel(name)
+            spelled = "in" if name == "kinds" else camel(name)
             if spelled in params or name in ("in", "terms"):
                 raise ParameterError(f"unknown parameter: {name}")
             if value is not None:
@@ -119,7 +121,7 @@ class SessionIndex:
         """A tool by its name, with the contract's JSON in and out, as dicts."""
         if tool != "search_sessions":
             raise ParameterError(f"unknown tool: {tool}")
-        return wire.search_answer(self.answer(params, brute=brute))
+        return wire.answer_of(self.answer(params, brute=brute))
 
     def answer(self, params: Any, *, brute: bool = False) -> SearchResult:
         """`search` with the contract's parameters, and its defaults: 50 hits, no exact count."""
@@ -129,7 +131,7 @@ class SessionIndex:
 
     def _search(self, params: Any, brute: bool) -> SearchResult:
         policy = self._present.policy()
-        question, cursor = wire.search_question(params)
+        question, cursor = wire.question_of(params)
         asked = question
         if cursor is not None:
             body = pages.decode(cursor, "search_sessions", self._digest(asked))

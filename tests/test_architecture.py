@@ -40,7 +40,7 @@ OWNERS = {
     "click": ("cli/",),
     "mcp": ("mcp.py",),
     "stringzilla": ("rawtest.py",),
-    "orjson": ("jsonline.py", "pages.py", "wire.py", "index/"),
+    "orjson": ("jsonline.py", "pages.py", "wire/", "index/"),
 }
 # Sessions; Pi's settings; marker and lock; the null device.
 OPENERS = ("files.py", "settings.py", "index/lock.py", "index/segments.py", "cli/app.py")

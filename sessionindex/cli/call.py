@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from sessionindex import wire
 from sessionindex.cli import options
 from sessionindex.errors import ParameterError
+from sessionindex.wire.output import dumps
 
 
 @click.command(
@@ -46,7 +46,7 @@ def command(
     )
     options.refresh_when_needed(index)
     answer = index.call(tool, given, brute=brute)
-    sys.stdout.buffer.write(wire.dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
+    sys.stdout.buffer.write(dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
     return 0
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from sessionindex import wire
 from sessionindex.cli import options
 from sessionindex.cli.render import Style, harmless, size
+from sessionindex.wire.output import dumps
+from sessionindex.wire.shapes import camel
 
 _SAMPLE = 1000
 _SHOWN = 50
@@ -32,13 +33,13 @@ def command(every: bool, repair: bool, as_json: bool, color: str, **where: Any) 
     report = options.opened(**where).check(None if every else _SAMPLE, repair)
     if as_json:
         fields = {
-            **{wire.camel(name): value for name, value in dataclasses.asdict(report).items()},
+            **{camel(name): value for name, value in dataclasses.asdict(report).items()},
             "differences": [
                 {"path": one.path, "lineNo": one.line_no, "what": one.what}
                 for one in report.differences
             ],
         }
-        sys.stdout.buffer.write(wire.dumps(fields, pretty=sys.stdout.isatty()) + b"\n")
+        sys.stdout.buffer.write(dumps(fields, pretty=sys.stdout.isatty()) + b"\n")
         return 1 if report.differences else 0
     style = Style(color)
     for one in report.differences[:_SHOWN]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from sessionindex import wire
 from sessionindex.cli import options
 from sessionindex.cli.render import size
 from sessionindex.errors import IndexLocked, IndexUnusable
+from sessionindex.wire.output import dumps
 
 
 @click.command(epilog="Example: sessionindex index", short_help="Bring the index up to date.")
@@ -34,7 +34,7 @@ def command(rebuild: bool, as_json: bool, **where: Any) -> int:
     if as_json:
         fields = dataclasses.asdict(report)
         fields["warnings"] = [dataclasses.asdict(warning) for warning in report.warnings]
-        sys.stdout.buffer.write(wire.dumps(fields) + b"\n")
+        sys.stdout.buffer.write(dumps(fields) + b"\n")
         return 0
     done = [
         f"{number:,} {word}"

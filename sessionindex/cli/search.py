@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sessionindex import SessionIndex, wire
+from sessionindex import SessionIndex
 from sessionindex.cli import options, transcript
 from sessionindex.cli.render import (
     Style,
@@ -24,6 +24,7 @@ from sessionindex.cli.render import (
 )
 from sessionindex.contracts.search_sessions import Hit, SearchResult
 from sessionindex.model import KINDS
+from sessionindex.wire.output import dumps
 
 _EXAMPLES = """\b
 Examples:
@@ -89,7 +90,7 @@ def command(terms: tuple[str, ...], more: tuple[str, ...], **asked: Any) -> int:
     params = _params(wanted, asked)
     if asked["as_json"]:
         answer = index.call("search_sessions", params, brute=asked["brute"])
-        sys.stdout.buffer.write(wire.dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
+        sys.stdout.buffer.write(dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
         return 0 if answer["hits"] else 1
     result = index.answer(params, brute=asked["brute"])
     if asked["count"] or asked["sessions"]:

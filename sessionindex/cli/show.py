@@ -9,9 +9,10 @@ from typing import Any, Final
 import click
 
 from sessionindex import entry as entries
-from sessionindex import wire
 from sessionindex.cli import options, transcript
 from sessionindex.cli.render import Style
+from sessionindex.wire.entries import entry_row
+from sessionindex.wire.output import dumps
 
 _LINE: Final = re.compile("0*[1-9][0-9]{0,17}")
 
@@ -34,8 +35,8 @@ def command(place: str, context: int, as_json: bool, color: str, **where: Any) -
     index = options.opened(**where)
     if as_json:
         _, found = index.around(session, int(number), context)
-        rows = [wire.entry_row(entry, entries.text(entry), line.data) for entry, line in found]
-        sys.stdout.buffer.write(wire.dumps(rows, pretty=sys.stdout.isatty()) + b"\n")
+        rows = [entry_row(entry, entries.text(entry), line.data) for entry, line in found]
+        sys.stdout.buffer.write(dumps(rows, pretty=sys.stdout.isatty()) + b"\n")
     else:
         transcript.print_around(index, session, int(number), context, Style(color))
     return 0

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from sessionindex import wire
 from sessionindex.cli import options
 from sessionindex.cli.render import harmless, local_time, size
 from sessionindex.index.lock import Holder
+from sessionindex.wire.output import dumps, iso
+from sessionindex.wire.reports import status_answer
 
 
 @click.command(epilog="Example: sessionindex status --json", short_help="What the index covers.")
@@ -21,8 +22,8 @@ def command(as_json: bool, **where: Any) -> int:
     """Say what the root holds and how far the index is."""
     status = options.opened(**where).status()
     if as_json:
-        answer = wire.status_answer(status)
-        sys.stdout.buffer.write(wire.dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
+        answer = status_answer(status)
+        sys.stdout.buffer.write(dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
         return 0
     taken = status.index_bytes or 0
     share = 100 * taken / status.bytes if status.bytes else 0
@@ -54,7 +55,7 @@ def _problems(problems: Mapping[str, int]) -> str:
 
 
 def _when(instant: int | None) -> str:
-    return local_time(wire.iso(instant) or "") if instant else "never"
+    return local_time(iso(instant) or "") if instant else "never"
 
 
 def _writer(writer: Holder | None) -> str:

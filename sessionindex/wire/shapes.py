@@ -1,0 +1,88 @@
+"""What a parameter must look like: a function for each shape, and `shaped` for a whole call.
+
+A shape takes a name and a value and gives the value back, or raises ParameterError with the fixed
+message. Unknown names are refused before any shape is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sessionindex.errors import ParameterError
+from sessionindex.text import spelled
+
+Shape = Callable[[str, Any], Any]
+
+
+def strings(name: str, value: Any) -> tuple[str, ...]:
+    """One or more non-empty strings."""
+    if (
+        not isinstance(value, list | tuple)
+        or not value
+        or not all(isinstance(item, str) and item for item in value)
+    ):
+        raise ParameterError(f"{name} must be a list of non-empty strings")
+    return tuple(value)
+
+
+def choice(*words: str) -> Shape:
+    """One of these words."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise ParameterError(f"{name} must be one of {', '.join(words)}")
+        return value
+
+    return check
+
+
+def choices(*words: str) -> Shape:
+    """One or more of these words."""
+
+    def check(name: str, value: Any) -> tuple[str, ...]:
+        for word in strings(name, value):
+            choice(*words)(name, word)
+        return tuple(value)
+
+    return check
+
+
+def flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} must be true or false")
+    return value
+
+
+def positive(name: str, value: Any) -> int:
+    """A whole number from 1 on; 3.0 is one."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or value < 1 or value != value // 1:
+        raise ParameterError(f"{name} must be a positive integer: {spelled(value)}")
+    return int(value)
+
+
+def anything(name: str, value: Any) -> Any:
+    """For values whose meaning is checked in the facts' own words later."""
+    return value
+
+
+def string(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ParameterError(f"{name} must be a string")
+    return value
+
+
+def shaped(params: Any, shapes: Mapping[str, Shape]) -> dict[str, Any]:
+    """The parameters of a call, each of a known name and of its shape."""
+    if not isinstance(params, Mapping):
+        raise ParameterError("parameters must be an object")
+    for name in params:
+        if name not in shapes:
+            raise ParameterError(f"unknown parameter: {spelled(name)}")
+    return {name: shapes[name](name, params[name]) for name in shapes if name in params}
+
+
+def camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
