@@ -1,4 +1,8 @@
-"""session_entries on the wire: its parameters and its rows."""
+"""session_entries on the wire: its parameters and its rows.
+
+A row's `raw` is either the parsed value (for callers in Python) or the file's own bytes (for
+everything that is printed).
+"""
 
 from __future__ import annotations
 

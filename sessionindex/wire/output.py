@@ -1,4 +1,9 @@
-"""JSON as it leaves the program: the file's own bytes for `raw`, and nothing a terminal obeys."""
+"""JSON as it leaves the program.
+
+`raw` is written as the file's own bytes (`Raw`), everything else by orjson, and by the slow writer
+where orjson refuses (lone surrogates, large integers). Control characters beyond ASCII and marks
+that turn the direction of text are written as escapes: a terminal would obey them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The reports of the index as JSON."""
+"""The reports of the index as JSON, in the words of the interface.
+
+Instants become ISO 8601 in UTC, names camelCase. What the access bound hides is None already when
+it comes here: this module leaves nothing out.
+"""
 
 from __future__ import annotations
 

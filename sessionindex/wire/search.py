@@ -1,4 +1,9 @@
-"""search_sessions on the wire: its parameters, its place in a cursor, its answer."""
+"""search_sessions on the wire: its parameters, its place in a cursor, its answer.
+
+The order of the checks is that of all contracts: unknown names, shapes, then meaning (bounds, then
+paths). A cursor is opened by the library, which knows what question it must belong to; here is only
+what one holds.
+"""
 
 from __future__ import annotations
 
