@@ -35,7 +35,7 @@ from sessionindex.index import schema
 from sessionindex.index.reader import Reader
 from sessionindex.index.schema import Record
 from sessionindex.jsonline import split
-from sessionindex.model import Entry, Line, PathWarning
+from sessionindex.model import Entry, Line, PathWarning, Session
 
 _CHUNK = 400
 """Grams asked for in one query."""
@@ -66,8 +66,8 @@ class CheckReport:
     dead: int
 
 
-_Fact = tuple[int, int, int]
-"""Offset, length and instant (as stored) of an entry as a fresh parse has it."""
+_Fact = tuple[int, ...]
+"""Offset, length, instant, id and parent (as stored) of an entry as a fresh parse has it."""
 
 
 def check(
@@ -142,6 +142,7 @@ class _File:
         self._named: dict[tuple[str, str], set[int]] = {}
         self._problems: list[tuple[int, int]] = []
         self._header: object = None
+        self._version = record.session.version
         self._name: str | None = None
         self._lines = self._end = self._checksum = 0
 
@@ -165,15 +166,18 @@ class _File:
         self._lines = line.line_no
         if line.line_no == 1:
             self._header = header.parse(line.data)
+            if isinstance(self._header, Session):
+                self._version = self._header.version
             return
-        found = entries.parse(line, self._record.session.version)
+        found = entries.parse(line, self._version)
         if not isinstance(found, Entry):
             self._problems.append((line.line_no, entries.reason_number(found)))
             return
         if found.type == "session_info":
             self._name = entries.text(found)
         fields, _ = schema.document(found, self._record.key, line.offset, len(line.data))
-        self._facts[line.line_no] = (line.offset, len(line.data), fields["instant"])
+        columns = (fields["instant"], fields["id"], fields["parent"])
+        self._facts[line.line_no] = (line.offset, len(line.data), *columns)
         for field in ("type", "role"):
             if field in fields:
                 self._named.setdefault((field, fields[field]), set()).add(line.line_no)
@@ -200,6 +204,7 @@ class _File:
             ("the number of entries", record.entries, len(self._facts)),
             ("the list of problems", self._reader.problems(record.key), self._problems),
             ("the number of problems", dict(record.problems), self._counted()),
+            ("the way to it", self._reader.looked_up(record.path), record),
             ("the number of lines", cursor.lines, self._lines),
             ("the length", cursor.offset, self._end),
             ("the checksum", cursor.checksum, self._checksum),
@@ -224,7 +229,7 @@ class _File:
             yield self._differs(line_no, "not indexed")
         for line_no, *fact in indexed:
             if self._facts.get(line_no, tuple(fact)) != tuple(fact):
-                yield self._differs(line_no, "indexed at another place or instant")
+                yield self._differs(line_no, "indexed at another place, instant or parent")
 
     def _of_names(self) -> Iterator[Difference]:
         """Each line under its type, role and flags."""

@@ -20,7 +20,8 @@ from sessionindex import layout, scan
 from sessionindex.catalog import File
 from sessionindex.coverage import Identity
 from sessionindex.files import Changed, checksum, identity, open_listed
-from sessionindex.model import Entry
+from sessionindex.index.schema import Record
+from sessionindex.model import Entry, Session
 from sessionindex.rawtest import RawTest
 
 
@@ -28,17 +29,17 @@ def verified(
     file: File, places: Sequence[scan.Place], test: RawTest, *, strict: bool
 ) -> Iterator[Entry]:
     """The entries at places that the index names (ascending), which may match."""
-    with _opened(file, strict) as descriptor:
+    with opened(file.path, file.found.identity, file.record, file.found.session, strict) as there:
         version = file.found.session.version
-        yield from scan.entries_at(descriptor, places, test=test, version=version)
+        yield from scan.entries_at(there, places, test=test, version=version)
 
 
 def scanned(file: File, test: RawTest, *, whole: bool, strict: bool) -> Iterator[Entry]:
     """The entries of a file, `whole` or past what the index covers, which may match."""
     cursor = file.record.cursor if file.record and not whole else None
-    with _opened(file, strict) as descriptor:
+    with opened(file.path, file.found.identity, file.record, file.found.session, strict) as there:
         yield from scan.entries(
-            descriptor,
+            there,
             test=test,
             version=file.found.session.version,
             offset=cursor.offset if cursor else 0,
@@ -47,19 +48,25 @@ def scanned(file: File, test: RawTest, *, whole: bool, strict: bool) -> Iterator
 
 
 @contextmanager
-def _opened(file: File, strict: bool) -> Iterator[int]:
-    """A descriptor of a listed file; raises Changed and OSError."""
+def opened(
+    path: str, listed: Identity, record: Record | None, head: Session | str, strict: bool
+) -> Iterator[int]:
+    """A descriptor of a listed file, which must still be what it was when this ends.
+
+    `head` is what `layout.header_in` said of it. Raises Changed and OSError.
+    """
     try:
-        descriptor, now = open_listed(file.path, file.found.identity)
+        descriptor, now = open_listed(path, listed)
         try:
-            if not _stands(file, descriptor, file.found.identity, now):
-                raise Changed(file.path)
+            if not _stands(record, head, descriptor, listed, now):
+                raise Changed(path)
             yield descriptor
             after = identity(os.fstat(descriptor))
             if strict and not (
-                _stands(file, descriptor, now, after) and (file.record or after.size >= now.size)
+                _stands(record, head, descriptor, now, after)
+                and (record is not None or after.size >= now.size)
             ):
-                raise Changed(file.path)
+                raise Changed(path)
         finally:
             os.close(descriptor)
     except Changed as error:
@@ -68,13 +75,15 @@ def _opened(file: File, strict: bool) -> Iterator[int]:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
 
 
-def _stands(file: File, descriptor: int, before: Identity, now: Identity) -> bool:
+def _stands(
+    record: Record | None, head: Session | str, descriptor: int, before: Identity, now: Identity
+) -> bool:
     """Whether what the file is trusted for has outlived a change of its stat."""
     if now == before:
         return True
-    if file.record:
-        cursor = file.record.cursor
+    if record is not None:
+        cursor = record.cursor
         return now.size >= cursor.offset and (
             checksum(descriptor, cursor.offset) == cursor.checksum
         )
-    return layout.header_in(descriptor) == file.found.session
+    return layout.header_in(descriptor) == head

@@ -18,6 +18,7 @@ The Unicode version of `lower()` is part of the index's format (`index/schema`).
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from typing import Final
 
 GRAM: Final = 3
@@ -41,6 +42,17 @@ def grams(needle: str) -> tuple[str, ...]:
     """The distinct grams of a needle of three characters or more, in the order of the needle."""
     low = key(needle)
     return tuple(dict.fromkeys(low[i : i + GRAM] for i in range(len(low) - GRAM + 1)))
+
+
+def token(text: str) -> int:
+    """A number from 1 below 2**64 that stands for a string, and can be kept in a column.
+
+    Exact for up to 8 ASCII characters without NUL, as Pi's own ids are; 63 bits of a digest else.
+    """
+    if len(text) <= 8 and text.isascii() and text and "\0" not in text:
+        return int.from_bytes(text.encode().ljust(8, b"\0"))
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) | 1 << 63
 
 
 def folded(text: str, case_sensitive: bool) -> str:

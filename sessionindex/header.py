@@ -36,16 +36,41 @@ def parse(data: bytes) -> Session | str:
     return _session(value)
 
 
+def version(data: bytes) -> int | str:
+    """The version that a first line of any length names, if it is a header at all; else a reason.
+
+    Reading one file asks for no more than this: neither id nor directory nor timestamp.
+    """
+    try:
+        value = jsonline.value(data, first=True)
+    except jsonline.Unreadable as error:
+        return _reason(error.reason)
+    refused = _not_a_header(value)
+    if refused is not None:
+        return refused
+    number = _version(value)
+    if number:
+        return number
+    return f"session header version is not a positive integer: {spelled(value['version'])}"
+
+
 def _reason(reason: str) -> str:
     return "first line is empty" if reason == "line is blank" else f"first {reason}"
 
 
-def _session(value: Any) -> Session | str:
+def _not_a_header(value: Any) -> str | None:
     if not isinstance(value, dict):
         return "first line is not a JSON object"
     if value.get("type") != "session":
         kind = spelled(value["type"]) if "type" in value else "undefined"
         return f"first line is not a session header (type: {kind})"
+    return None
+
+
+def _session(value: Any) -> Session | str:
+    refused = _not_a_header(value)
+    if refused is not None:
+        return refused
     for name in ("id", "cwd"):
         if not (isinstance(value.get(name), str) and value[name]):
             return f"session header has no {name}"

@@ -163,6 +163,19 @@ def container(path: str) -> str | None:
     return None if path.endswith(_OWN_FOLDER) else path.removesuffix(SUFFIX)
 
 
+def owner(root: str, path: str, *, flat: bool) -> str | None:
+    """The top-level file whose directory a path of the root lies in; None where none could be.
+
+    Both are real paths. The file itself need not be there.
+    """
+    names = path.removeprefix(root.rstrip(os.sep) + os.sep).split(os.sep)
+    depth = 1 if flat else 2
+    if len(names) < depth or not (flat or _PROJECT.fullmatch(names[0])):
+        return None
+    top = names[depth - 1]
+    return os.path.join(root, *names[: depth - 1], top.removesuffix(SUFFIX) + SUFFIX)
+
+
 class _Walk:
     """One walk of a root."""
 

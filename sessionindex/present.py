@@ -15,8 +15,9 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from sessionindex import catalog, layout, settings
+from sessionindex import address, catalog, layout, settings
 from sessionindex.access import Policy
+from sessionindex.address import Address
 from sessionindex.catalog import Catalog
 from sessionindex.errors import (
     AccessDenied,
@@ -39,6 +40,11 @@ def _is_sound(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return "\0" not in path
+
+
+def is_path(name: str) -> bool:
+    """Whether a session's name is a path rather than an id."""
+    return "/" in name or name.endswith(layout.SUFFIX)
 
 
 class Present:
@@ -148,6 +154,10 @@ class Present:
             raise SessionFileError(f"sessionPath is not under the sessions root: {path}", path)
         return inside
 
+    def addressed(self, path: str, policy: Policy) -> Address:
+        """The file at an absolute path, whatever its name; may raise as `address.find`."""
+        return address.find(self.root.path, path, flat=self.is_flat(), policy=policy)
+
     def spelled(self, path: str) -> str:
         """A file or folder as the catalog spells it, where it lies in the root; else as given."""
         try:
@@ -168,7 +178,7 @@ class Present:
 
     def find(self, name: str, now: Catalog, policy: Policy) -> Found:
         """A session by its path, its id, or a beginning of its id that is unique."""
-        if "/" in name or name.endswith(layout.SUFFIX):
+        if is_path(name):
             try:
                 path = os.path.abspath(name)
             except OSError:  # the working directory is gone

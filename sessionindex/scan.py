@@ -53,6 +53,15 @@ def entries_at(
 
     Raises Changed where one of the places is no longer a whole line of the file.
     """
+    for line in lines_at(descriptor, places):
+        if test.possible(line.data):
+            found = entry.parse(line, version)
+            if isinstance(found, Entry):
+                yield found
+
+
+def lines_at(descriptor: int, places: Sequence[Place]) -> Iterator[Line]:
+    """The lines at these places (ascending offsets); raises Changed where one is no line."""
     for run in _runs(places):
         base = run[0][1] - 1  # the LF before the first line
         data = read_at(descriptor, base, run[-1][1] + run[-1][2] + 1 - base)
@@ -64,11 +73,7 @@ def entries_at(
             line = data[start:end]
             if b"\n" in line:
                 raise Changed
-            if not test.possible(line):
-                continue
-            found = entry.parse(Line(line_no, offset, line), version)
-            if isinstance(found, Entry):
-                yield found
+            yield Line(line_no, offset, line)
 
 
 def _runs(places: Sequence[Place]) -> Iterator[list[Place]]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from build import PROJECT, Builder, put
 
-from sessionindex import SessionIndex
+from sessionindex import SessionIndex, SessionIndexError
 from sessionindex.contracts.search_sessions import SearchResult
+from sessionindex.contracts.session_entries import EntriesResult
+from sessionindex.errors import SessionFileError
 
+_FILES = 5
+"""How many session files a settled store is read back from."""
 LITERALS = ("e", "needle", "session", "会", "tool_result bash#")
 
 
@@ -59,6 +66,20 @@ def ask(index: SessionIndex, *terms: str, **filters: Any) -> SearchResult:
     return indexed
 
 
+def entries(index: SessionIndex, path: str, **filters: Any) -> EntriesResult:
+    """The entries of a session by the index, after they were found equal to those of the file."""
+    try:
+        brute = index.session_entries(path, brute=True, **filters)
+    except SessionIndexError as refused:
+        with pytest.raises(type(refused)) as also:
+            index.session_entries(path, **filters)
+        assert str(also.value) == str(refused)
+        raise
+    indexed = index.session_entries(path, **filters)
+    assert indexed == brute
+    return indexed
+
+
 def places(result: SearchResult) -> list[tuple[str, int]]:
     """Where the hits are: name of the file, line."""
     return [(Path(hit.session_path).stem, hit.line_no) for hit in result.hits]
@@ -73,5 +94,10 @@ def settle(store: Store) -> None:
             ask(index, literal, match="all", kinds=["thinking", "details", "system"])
         if not store.root.is_dir():
             return
+        for path in sorted(store.root.rglob("*.jsonl"))[:_FILES]:
+            if path.is_file() and os.access(path, os.R_OK):
+                with suppress(SessionFileError):
+                    entries(index, str(path))
+                    entries(index, str(path), search={"terms": ["e"]}, limit=3)
         index.refresh()
     assert index.check().differences == ()

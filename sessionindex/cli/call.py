@@ -20,6 +20,9 @@ from sessionindex.wire.output import dumps
 )
 @click.argument("tool")
 @click.argument("params", default="{}", metavar="[JSON|-]")
+@click.option("--session", metavar="FILE", help="The session that a recovery tool reads.")
+@click.option("--leaf", metavar="ID", help="Its leaf (else the last entry).")
+@click.option("--tool-call-id", metavar="ID", help="The call that is running now.")
 @click.option("--current-session", metavar="FILE", help="The running session ('' for none).")
 @click.option("--settings", metavar="JSON", help="Pi's effective settings (else its files).")
 @click.option("--brute", is_flag=True, help="From the files alone, without the index.")
@@ -27,6 +30,9 @@ from sessionindex.wire.output import dumps
 def command(
     tool: str,
     params: str,
+    session: str | None,
+    leaf: str | None,
+    tool_call_id: str | None,
     current_session: str | None,
     settings: str | None,
     brute: bool,
@@ -45,7 +51,9 @@ def command(
         current_session=current_session,
     )
     options.refresh_when_needed(index)
-    answer = index.call(tool, given, brute=brute)
+    answer = index.written(
+        tool, given, session=session, leaf_id=leaf, tool_call_id=tool_call_id, brute=brute
+    )
     sys.stdout.buffer.write(dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
     return 0
 

@@ -11,8 +11,8 @@ import click
 from sessionindex import entry as entries
 from sessionindex.cli import options, transcript
 from sessionindex.cli.render import Style
-from sessionindex.wire.entries import entry_row
-from sessionindex.wire.output import dumps
+from sessionindex.wire.entries import BLANK, entry_row
+from sessionindex.wire.output import Raw, dumps
 
 _LINE: Final = re.compile("0*[1-9][0-9]{0,17}")
 
@@ -35,7 +35,10 @@ def command(place: str, context: int, as_json: bool, color: str, **where: Any) -
     index = options.opened(**where)
     if as_json:
         _, found = index.around(session, int(number), context)
-        rows = [entry_row(entry, entries.text(entry), line.data) for entry, line in found]
+        rows = [
+            entry_row(entry, entries.text(entry), Raw(line.data.strip(BLANK)))
+            for entry, line in found
+        ]
         sys.stdout.buffer.write(dumps(rows, pretty=sys.stdout.isatty()) + b"\n")
     else:
         transcript.print_around(index, session, int(number), context, Style(color))

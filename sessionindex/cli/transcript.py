@@ -35,15 +35,15 @@ def print_hit(hit: Hit, spoken: Sequence[Spoken], style: Style) -> None:
             speaker = harmless(who(rows[line_no].type, rows[line_no].role))
         room = max(30, width() - len(place) - len(speaker) - 4)
         if is_hit:
-            said = highlighted(hit.snippet, hit.matches, style, room)
+            line = highlighted(hit.snippet, hit.matches, style, room)
         else:
-            said = shortened(harmless(squeeze(_said(rows[line_no])[:4000])), room)
-        print(f"{style.place(place)} {style.quiet(speaker)}  {said}")
+            line = shortened(harmless(squeeze(said(rows[line_no])[:4000])), room)
+        print(f"{style.place(place)} {style.quiet(speaker)}  {line}")
     if len(rows) > 1:
         print(style.quiet("     --"))
 
 
-def _said(entry: Entry) -> str:
+def said(entry: Entry) -> str:
     """The first kind of text that the entry has."""
     for kind in KINDS:
         text = entries.searchable(entry, kind)

@@ -38,7 +38,8 @@ _COLUMNS: Final = ("session", "line_no", "offset", "length")
 class Plan:
     """What candidates are wanted; terms in their own case, instants half-open in milliseconds.
 
-    `every` wants all terms in an entry, else any. `sessions` are file keys, None for all.
+    `every` wants all terms in an entry, else any; no terms want every entry. `sessions` are file
+    keys, `lines` the first and the last, `ids` and `parents` tokens; None is no condition.
     """
 
     terms: tuple[str, ...]
@@ -49,6 +50,9 @@ class Plan:
     start_ms: int | None = None
     end_ms: int | None = None
     sessions: tuple[int, ...] | None = None
+    lines: tuple[int, int] | None = None
+    ids: frozenset[int] | None = None
+    parents: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,19 @@ class Reader:
             hits = self._searcher.search(query, limit=total, count=False).hits
             facts = [self._searcher.doc(address).get_first("facts") for _, address in hits]
             return [schema.record(bytes(fact or b""), self._root) for fact in facts]
+
+    def record_of(self, path: str) -> Record | None:
+        """The record of one file, without reading those of all others."""
+        return self.looked_up(path) if self._records is None else self._records.get(path)
+
+    def looked_up(self, path: str) -> Record | None:
+        """The record that the path's term leads to."""
+        addresses = self._addresses([self._term("path", schema.below(path, self._root))])
+        with translated("read records"):
+            for address in addresses:
+                facts = self._searcher.doc(address).get_first("facts")
+                return schema.record(bytes(facts or b""), self._root)
+        return None
 
     def problems(self, key: int) -> list[tuple[int, int]]:
         """(line_no, number of the reason) of every line of a file that is no entry, ascending."""
@@ -145,7 +162,7 @@ class Reader:
                 hits = found.hits
                 if not hits:
                     return
-                addresses = [address for _, address in hits]
+                addresses = self._related(plan, [address for _, address in hits])
                 columns: list[Any] = [
                     self._searcher.fast_field_values(name, addresses) for name in _COLUMNS
                 ]
@@ -157,6 +174,14 @@ class Reader:
                 return
             offset += size
             size = min(size * 5, _LARGEST_PAGE)
+
+    def places(self, plan: Plan) -> list[tuple[int, int, int]]:
+        """(line_no, offset, length) of every candidate of one file, ascending."""
+        found: list[tuple[int, int, int]] = []
+        for page in self.candidates(plan):
+            found += zip(page.line_nos, page.offsets, page.lengths, strict=True)
+        found.sort()
+        return found
 
     def sessions_of(self, plan: Plan) -> set[int]:
         """The keys of the files that hold candidates."""
@@ -172,13 +197,13 @@ class Reader:
                 int(n or 0) for n in self._searcher.fast_field_values("session", addresses)
             )
 
-    def entries_of(self, key: int) -> list[tuple[int, int, int, int]]:
-        """(line_no, offset, length, instant as stored) of every entry of a file."""
+    def entries_of(self, key: int) -> list[tuple[int, ...]]:
+        """(line_no, offset, length, instant as stored, id, parent) of every entry of a file."""
         addresses = self._addresses([self._term("session", key)])
         with translated("read columns"):
             columns: list[Any] = [
                 [-1 if value is None else value for value in values]
-                for name in ("line_no", "offset", "length", "instant")
+                for name in ("line_no", "offset", "length", "instant", "id", "parent")
                 for values in [self._searcher.fast_field_values(name, addresses)]
             ]
         return list(zip(*columns, strict=True))
@@ -207,6 +232,15 @@ class Reader:
 
     # --- queries ---------------------------------------------------------------------------------
 
+    def _related(self, plan: Plan, addresses: list[Any]) -> list[Any]:
+        """Those of the addresses whose ids and parents are the ones asked for."""
+        for column, wanted in (("id", plan.ids), ("parent", plan.parents)):
+            if wanted is not None:
+                values = self._searcher.fast_field_values(column, addresses)
+                pairs = zip(addresses, values, strict=True)
+                addresses = [address for address, value in pairs if value in wanted]
+        return addresses
+
     def _query(self, plan: Plan, floating: bool | None) -> Query:
         narrowed = self._grams(plan)
         musts = [_every_entry() if narrowed is None else narrowed]
@@ -215,6 +249,10 @@ class Reader:
             musts.append(Query.term_set_query(self._schema, "session", list(plan.sessions)))
         if plan.start_ms is not None or plan.end_ms is not None:
             musts.append(self._window(plan))
+        if plan.lines is not None:
+            first, last = (min(bound, 2**63) for bound in plan.lines)
+            unsigned = tantivy.FieldType.Unsigned
+            musts.append(Query.range_query(self._schema, "line_no", unsigned, first, last))
         clauses = [(Occur.Must, must) for must in musts]
         if floating is not None:
             flag = self._term("flags", schema.FLOATING)
@@ -242,6 +280,8 @@ class Reader:
 
     def _grams(self, plan: Plan) -> Query | None:
         """The terms of a plan as a query; None where every entry is a candidate."""
+        if not plan.terms:
+            return None
         fields = tuple(dict.fromkeys(schema.FIELD_OF[kind] for kind in plan.kinds))
         queries: list[Query | None] = []
         for term in plan.terms:

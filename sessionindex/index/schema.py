@@ -11,7 +11,9 @@ is stored; grams alone stand for it.
     problems  u64   the same key, on documents that list lines which are no entries
     line_no, offset, length   u64 columns; offset and length in bytes, without the LF
     instant   u64   column: milliseconds, moved by SHIFT so that none is negative
+    id, parent      u64 columns: the tokens of entry ids (`fold.token`), 0 for none
     type, role      raw terms, cut to NAME characters (verification tests the whole)
+    path            raw term of the file document: its path below the root
     flags           raw terms: ALWAYS, ALWAYS_MORE, FLOATING
     grams           of text, tools and shell;   grams_more: of thinking, details and system
     facts           stored bytes of the other two
@@ -38,13 +40,13 @@ import tantivy
 from sessionindex import entry as entries
 from sessionindex import jsonline
 from sessionindex.coverage import Cursor, Identity
-from sessionindex.fold import GRAM, PAD, key
+from sessionindex.fold import GRAM, PAD, key, token
 from sessionindex.model import Entry, Kind, Session
 from sessionindex.text import compact_json
 from sessionindex.timestamps import instant_ms, stored
 
 _TANTIVY: Final = getattr(tantivy, "__version__", "unknown")
-FORMAT: Final = f"1 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
+FORMAT: Final = f"2 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
 SHIFT: Final = 8_640_000_000_000_000
 MAX_TEXT: Final = 8_000_000
 NAME: Final = 64
@@ -82,9 +84,9 @@ def build() -> tantivy.Schema:
     builder.add_unsigned_field("session", stored=False, indexed=True, fast=True)
     for key_of in ("file", "problems"):
         builder.add_unsigned_field(key_of, stored=False, indexed=True, fast=False)
-    for column in ("line_no", "offset", "length", "instant"):
+    for column in ("line_no", "offset", "length", "instant", "id", "parent"):
         builder.add_unsigned_field(column, stored=False, indexed=False, fast=True)
-    for name in ("type", "role", "flags"):
+    for name in ("type", "role", "flags", "path"):
         builder.add_text_field(name, stored=False, tokenizer_name="raw", index_option="basic")
     for name in ALWAYS_OF:
         builder.add_text_field(name, stored=False, tokenizer_name="gram", index_option="basic")
@@ -111,6 +113,8 @@ def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict
         "offset": offset,
         "length": length,
         "instant": entry.instant + SHIFT,
+        "id": token(entry.id) if entry.id else 0,
+        "parent": token(entry.parent_id) if entry.parent_id else 0,
         "type": name_term(entry.type),
     }
     flags = []
@@ -136,11 +140,17 @@ def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict
     return fields, size
 
 
+def below(path: str, root: str) -> str:
+    """A path of the root as the index spells it."""
+    return os.path.relpath(path, root)
+
+
 def file_document(record: Record, root: str) -> dict[str, Any]:
     """The fields of a file's document; its path is kept relative to the root."""
+    path = below(record.path, root)
     facts = [
         record.key,
-        os.path.relpath(record.path, root),
+        path,
         list(astuple(record.session)),
         record.name,
         list(record.cursor.identity),
@@ -152,7 +162,7 @@ def file_document(record: Record, root: str) -> dict[str, Any]:
         spelled = orjson.dumps(facts)
     except TypeError:  # a header or a name with lone surrogates
         spelled = compact_json(facts).encode()
-    return {"file": record.key, "facts": spelled}
+    return {"file": record.key, "path": path, "facts": spelled}
 
 
 def problem_document(key: int, problems: Sequence[tuple[int, int]]) -> dict[str, Any]:

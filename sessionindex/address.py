@@ -1,0 +1,97 @@
+"""A path that a caller gave -> the one file it names: inside the root, within the bound, readable.
+
+Rules, in this order:
+
+- The root must be there; the path must lead to something inside it, with every link resolved on
+  both sides: a file counts as where its bytes are. The root itself is not inside.
+- With a bound, the top-level session that owns the place must be admitted, by its own header;
+  whatever the file itself says. What is missing, unowned or denied gets one refusal, so that none
+  says whether a path exists.
+- It must be a regular file. Any name and any place under the root will do: this is reading, not
+  listing.
+
+Nothing is opened here but the owner's header.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+
+from sessionindex import layout
+from sessionindex.access import Policy
+from sessionindex.coverage import Identity
+from sessionindex.errors import AccessDenied, SessionFileError
+from sessionindex.files import Changed, identity, spoken
+from sessionindex.model import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A file: `path` has no link in it, `spelled` is the same below the root as it is spelled."""
+
+    path: str
+    spelled: str
+    identity: Identity
+
+
+def find(root: str, given: str, *, flat: bool, policy: Policy) -> Address:
+    """The file that an absolute path names; raises SessionFileError and AccessDenied."""
+    try:
+        real_root = os.path.realpath(root, strict=True)
+        os.scandir(real_root).close()
+    except OSError as error:
+        reason = f"sessions root is not readable: {spoken(error)}"
+        raise SessionFileError(reason, root) from error
+    inside = real_root.rstrip("/") + "/"
+    try:
+        os.stat(given)  # a slash after a file, and what cannot be resolved
+        real = os.path.realpath(given, strict=True)
+    except (OSError, ValueError) as error:
+        raise _unresolved(error, given, (root.rstrip("/") + "/", inside), policy) from error
+    if not real.startswith(inside):
+        raise _outside(given)
+    if policy.is_bound and not _is_admitted(real_root, real, flat, policy):
+        raise AccessDenied
+    try:
+        found = os.lstat(real)
+    except OSError as error:
+        raise _unresolved(error, given, (inside,), policy) from error
+    if not stat.S_ISREG(found.st_mode):
+        kind = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL
+        raise unreadable(OSError(kind, os.strerror(kind)), given)
+    return Address(real, os.path.join(root, os.path.relpath(real, real_root)), identity(found))
+
+
+def unreadable(error: OSError, path: str) -> SessionFileError:
+    """The refusal of a file that cannot be read."""
+    return SessionFileError(f"could not read session file: {spoken(error)}", path)
+
+
+def _outside(given: str) -> SessionFileError:
+    return SessionFileError(f"sessionPath is not under the sessions root: {given}", given)
+
+
+def _unresolved(
+    error: OSError | ValueError, given: str, roots: tuple[str, ...], policy: Policy
+) -> SessionFileError | AccessDenied:
+    if not os.path.normpath(given).startswith(roots):
+        return _outside(given)
+    if policy.is_bound:
+        return AccessDenied()
+    if not isinstance(error, OSError):  # a NUL, or a surrogate that stands for no byte
+        error = OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    return unreadable(error, given)
+
+
+def _is_admitted(root: str, path: str, flat: bool, policy: Policy) -> bool:
+    owner = layout.owner(root, path, flat=flat)
+    if owner is None:
+        return False
+    try:
+        session: Session | str = layout.read_header(owner, identity(os.lstat(owner)))
+    except (OSError, ValueError, Changed):
+        return False
+    return isinstance(session, Session) and policy.admits(session.cwd)
