@@ -30,6 +30,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import corpus
 
@@ -87,6 +88,11 @@ class Bench:
     def many(self) -> corpus.Corpus:
         """A store of many files."""
         return self.store(self.megabytes, self.files)
+
+    @cached_property
+    def long(self) -> corpus.Corpus:
+        """A store of one long session, 36 MB where the others are of their full size."""
+        return self.store(min(36, self.megabytes), 1)
 
     @property
     def index_dir(self) -> Path:
@@ -329,33 +335,84 @@ def ripgrep(bench: Bench) -> Iterator[Figure]:
     )  # fmt: skip
 
 
+def walk(root: str) -> float:
+    """Seconds of a bare scandir of the tree with a stat of each file."""
+    began = time.perf_counter()
+    todo = [root]
+    while todo:
+        with os.scandir(todo.pop()) as found:
+            for item in found:
+                if item.is_dir(follow_symlinks=False):
+                    todo.append(item.path)
+                else:
+                    item.stat(follow_symlinks=False)
+    return time.perf_counter() - began
+
+
 def library(bench: Bench) -> Iterator[Figure]:
     """A rare literal in a store of many files, coverage check included."""
     store = bench.many
     index = bench.opened(store)
-
-    def walk() -> float:
-        began = time.perf_counter()
-        todo = [store.root]
-        while todo:
-            with os.scandir(todo.pop()) as found:
-                for item in found:
-                    if item.is_dir(follow_symlinks=False):
-                        todo.append(item.path)
-                    else:
-                        item.stat(follow_symlinks=False)
-        return time.perf_counter() - began
 
     def search() -> float:
         began = time.perf_counter()
         index.search("xq-needle-once", count="page", limit=50)
         return time.perf_counter() - began
 
-    ours, bare = bench.in_turn(search, walk)
+    ours, bare = bench.in_turn(search, lambda: walk(store.root))
     yield Figure(
         "rare_library", f"a rare literal, {store.files:,} files, coverage included", ours * 1e3,
         "ms", 50, False, f"{ours / bare:.1f} bare scandir + stat ({bare * 1e3:.0f} ms)",
     )  # fmt: skip
+
+
+def listing(bench: Bench) -> Iterator[Figure]:
+    """All sessions of a store of many unchanged files."""
+    store = bench.many
+    index = bench.opened(store)
+
+    def listed(brute: bool) -> float:
+        began = time.perf_counter()
+        index.list_sessions(brute=brute)
+        return time.perf_counter() - began
+
+    ours, brute, bare = bench.in_turn(
+        lambda: listed(False), lambda: listed(True), lambda: walk(store.root)
+    )
+    yield Figure(
+        "listing", f"list_sessions, {store.files:,} files, in bare scandir + stat", ours / bare,
+        "x", 3, False, f"{ours * 1e3:.0f} ms, bare {bare * 1e3:.0f} ms",
+    )  # fmt: skip
+    yield Figure(
+        "listing_brute", "the same: speed against reading the headers", brute / ours, "x",
+        1.5, True, f"{ours * 1e3:.0f} ms, brute {brute * 1e3:.0f} ms",
+    )  # fmt: skip
+
+
+def entries(bench: Bench) -> Iterator[Figure]:
+    """One long session: a rare search in it, and all of it, against the brute path."""
+    store = bench.long
+    index = bench.opened(store)
+    path = next(str(path) for path in Path(store.root).rglob("*.jsonl"))
+    rare = {"search": {"terms": ["xq-needle-once"]}}
+    for name, what, filters, target, at_least in (
+        ("entries_rare", "session_entries, rare search, one session", rare, 10, True),
+        ("entries_all", "session_entries, all of it: time, in brute ones", {}, 1.2, False),
+    ):
+
+        def timed(brute: bool, filters: dict[str, Any] = filters) -> Callable[[], float]:
+            def run() -> float:
+                began = time.perf_counter()
+                index.session_entries(path, brute=brute, **filters)
+                return time.perf_counter() - began
+
+            return run
+
+        ours, brute = bench.in_turn(timed(False), timed(True))
+        yield Figure(
+            name, what, brute / ours if at_least else ours / brute, "x", target, at_least,
+            f"{ours * 1e3:.1f} ms, brute {brute * 1e3:.0f} ms, {store.bytes / 1e6:.0f} MB",
+        )  # fmt: skip
 
 
 BENCHES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
@@ -365,6 +422,8 @@ BENCHES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "searches": searches,
     "ripgrep": ripgrep,
     "library": library,
+    "listing": listing,
+    "entries": entries,
 }
 
 

@@ -121,10 +121,11 @@ def listing(present: Present, params: Any, brute: bool) -> ListResult:
 
 
 def catalog_of(present: Present, policy: Policy, brute: bool) -> Catalog:
-    """What is there now; an index that fails meanwhile is given up."""
+    """The headers of what is there now; an index that fails meanwhile is given up."""
     for _ in range(ATTEMPTS):
         try:
-            return present.catalog(policy, None if brute else present.reader())
+            reader = None if brute else present.reader()
+            return present.catalog(policy, reader, headers_only=True)
         except (IndexUnusable, IndexFolderError) as error:
             present.give_up(error)
     return present.catalog(policy, None)

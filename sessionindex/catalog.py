@@ -54,8 +54,19 @@ class Catalog:
     readable: bool
 
 
-def take(root: str, *, flat: bool, policy: Policy, records: Mapping[str, Record]) -> Catalog:
-    """The catalog of a root at this moment."""
+def take(
+    root: str,
+    *,
+    flat: bool,
+    policy: Policy,
+    records: Mapping[str, Record],
+    headers_only: bool = False,
+) -> Catalog:
+    """The catalog of a root at this moment.
+
+    Who wants `headers_only` need not know how far a file is covered: where stat cannot tell, the
+    header is read, not the indexed prefix.
+    """
     seen: dict[str, tuple[Verdict, Record | None, int]] = {}  # of all that is not fresh at sight
 
     def header_of(path: str, listed: Identity) -> Session | str:
@@ -67,7 +78,7 @@ def take(root: str, *, flat: bool, policy: Policy, records: Mapping[str, Record]
         verdict, checked = judge(listed, cursor), 0
         if verdict == "fresh":
             return record.session
-        if verdict == "unsure":
+        if verdict == "unsure" and not headers_only:
             verdict, checked = verdict_of(path, listed, cursor), cursor.offset
         if verdict in ("fresh", "behind"):
             seen[path] = verdict, record, checked

@@ -24,6 +24,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from sessionindex import entry as entries
 from sessionindex import header
@@ -176,6 +177,14 @@ class _File:
         if found.type == "session_info":
             self._name = entries.text(found)
         fields, _ = schema.document(found, self._record.key, line.offset, len(line.data))
+        self._note(line, fields)
+        if self._choose():
+            for field in schema.ALWAYS_OF:
+                if field in fields and not self._leads_back(line.line_no, field, fields[field]):
+                    yield self._differs(line.line_no, f"its {field} do not lead back to it")
+
+    def _note(self, line: Line, fields: dict[str, Any]) -> None:
+        """What the index must say of an entry besides its grams."""
         columns = (fields["instant"], fields["id"], fields["parent"])
         self._facts[line.line_no] = (line.offset, len(line.data), *columns)
         for field in ("type", "role"):
@@ -183,10 +192,6 @@ class _File:
                 self._named.setdefault((field, fields[field]), set()).add(line.line_no)
         for flag in fields.get("flags", ()):
             self._named.setdefault(("flags", flag), set()).add(line.line_no)
-        if self._choose():
-            for field in schema.ALWAYS_OF:
-                if field in fields and not self._leads_back(line.line_no, field, fields[field]):
-                    yield self._differs(line.line_no, f"its {field} do not lead back to it")
 
     def _leads_back(self, line_no: int, field: str, text: str) -> bool:
         """Whether every gram of a line's gram text finds the line."""

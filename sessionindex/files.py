@@ -88,12 +88,12 @@ def read_from(descriptor: int, offset: int, end: int | None = None) -> Iterator[
 
 
 def whole_lines(
-    descriptor: int, offset: int, limit: int | None = None
+    descriptor: int, offset: int, limit: int | None = None, *, torn: bool = True
 ) -> Iterator[tuple[int, bytes, bool]]:
     """(offset, bytes, complete): blocks of whole lines from `offset`, then a torn last line.
 
     Reads up to `limit`, or to the end of the file. Memory is one block, or the longest line where
-    that is longer.
+    that is longer; who does not want a line that is `torn` does not pay for its length.
     """
     carry: list[bytes] = []
     start = offset
@@ -101,13 +101,24 @@ def whole_lines(
         cut = data.rfind(b"\n") + 1
         if not cut:
             carry.append(data)
+            if not torn and len(carry) == _LONG and not _ends(descriptor, start, limit):
+                return
             continue
         block = b"".join((*carry, data[:cut])) if carry else data[:cut]
         yield start, block, True
         start += len(block)
         carry = [data[cut:]] if cut < len(data) else []
-    if carry:
+    if carry and torn:
         yield start, b"".join(carry), False
+
+
+_LONG: Final = 4
+"""Blocks that a line may take before somebody looks whether it ends at all."""
+
+
+def _ends(descriptor: int, offset: int, limit: int | None) -> bool:
+    """Whether the line at `offset` has an end, without keeping any of it."""
+    return any(b"\n" in data for data in read_from(descriptor, offset, limit))
 
 
 def checksum(descriptor: int, end: int) -> int:

@@ -53,9 +53,7 @@ class Intake:
 
         Raises Changed where its first line is not the header that was listed, and OSError.
         """
-        for offset, block, complete in whole_lines(descriptor, self._offset, self._now.size):
-            if not complete:
-                break
+        for offset, block, _ in whole_lines(descriptor, self._offset, self._now.size, torn=False):
             self._take(block, offset)
             self._progress(len(block))
             if self._writer.is_full:

@@ -12,19 +12,16 @@ Every operation takes `brute=True`: the answer from the files alone, without the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from sessionindex import conversation, pages, status
+from sessionindex import asking, conversation, settings, status
 from sessionindex.access import Policy
-from sessionindex.catalog import Catalog
-from sessionindex.contracts import search_sessions
-from sessionindex.contracts.search_sessions import Question, SearchResult
+from sessionindex.contracts.search_sessions import SearchResult
 from sessionindex.conversation import Spoken
 from sessionindex.errors import (
-    IndexFolderError,
     IndexUnusable,
     NotFound,
     ParameterError,
@@ -33,9 +30,7 @@ from sessionindex.errors import (
     SessionIndexError,
 )
 from sessionindex.files import Changed, identity, spoken
-from sessionindex.ordering import Key
-from sessionindex.present import Present
-from sessionindex.selection import select
+from sessionindex.present import Present, is_path
 from sessionindex.settings import Root
 from sessionindex.status import Status
 from sessionindex.wire import search as wire
@@ -43,16 +38,11 @@ from sessionindex.wire.shapes import camel
 
 if TYPE_CHECKING:
     from sessionindex.check import CheckReport
+    from sessionindex.contracts.list_sessions import ListResult
+    from sessionindex.contracts.session_entries import EntriesResult
     from sessionindex.ingest import Progress, RefreshReport
 
-_ATTEMPTS: Final = 6
 _TOOL_LIMIT: Final = 50
-
-
-BeforeScan = Callable[[int, SessionIndexError | None], bool]
-"""Asked before a search reads files: bytes that the index does not cover or whose coverage had to
-be checked, and why it covers nothing where that is so. An answer of True says that the index was
-refreshed meanwhile."""
 
 
 class SessionIndex:
@@ -77,7 +67,8 @@ class SessionIndex:
             settings,
             None if current_session is None else os.fspath(current_session),
         )
-        self.before_scan: BeforeScan | None = None
+        self._settings = settings
+        self.before_scan: asking.BeforeScan | None = None
 
     def __enter__(self) -> SessionIndex:
         return self
@@ -115,85 +106,94 @@ class SessionIndex:
                 raise ParameterError(f"unknown parameter: {name}")
             if value is not None:
                 params[spelled] = value
-        return self._search(params, brute)
+        return asking.search(self._present, params, brute, self.before_scan)
 
-    def call(self, tool: str, params: Any, *, brute: bool = False) -> dict[str, Any]:
+    def call(
+        self,
+        tool: str,
+        params: Any,
+        *,
+        session: str | None = None,
+        leaf_id: str | None = None,
+        tool_call_id: str | None = None,
+        brute: bool = False,
+    ) -> dict[str, Any]:
         """A tool by its name, with the contract's JSON in and out, as dicts."""
-        if tool != "search_sessions":
-            raise ParameterError(f"unknown tool: {tool}")
-        return wire.answer_of(self.answer(params, brute=brute))
+        match tool:
+            case "search_sessions":
+                return wire.answer_of(self.answer(params, brute=brute))
+            case "list_sessions":
+                from sessionindex.wire import listing
+
+                return listing.answer_of(asking.listing(self._present, params, brute))
+            case "session_entries":
+                from sessionindex.wire import entries
+
+                return entries.answer_of(self.entries_answer(params, brute=brute))
+            case "mark_steering":
+                from sessionindex.wire import steering
+
+                return steering.answer(params, settings.read(self._settings).effective)
+            case _:
+                raise ParameterError(f"unknown tool: {tool}")
+
+    def written(self, tool: str, params: Any, **how: Any) -> dict[str, Any]:
+        """`call` for output: each `raw` is the file's own bytes, which only `wire` can write."""
+        if tool != "session_entries":
+            return self.call(tool, params, **how)
+        from sessionindex.wire import entries
+
+        result = self.entries_answer(params, brute=how.get("brute", False))
+        return entries.answer_of(result, own_bytes=True)
 
     def answer(self, params: Any, *, brute: bool = False) -> SearchResult:
         """`search` with the contract's parameters, and its defaults: 50 hits, no exact count."""
         if isinstance(params, Mapping):
             params = {"limit": _TOOL_LIMIT, "count": "page", **params}
-        return self._search(params, brute)
+        return asking.search(self._present, params, brute, self.before_scan)
 
-    def _search(self, params: Any, brute: bool) -> SearchResult:
-        policy = self._present.policy()
-        question, cursor = wire.question_of(params)
-        asked = question
-        if cursor is not None:
-            body = pages.decode(cursor, "search_sessions", self._digest(asked))
-            after = wire.place(body) if body else None
-            if after is None:
-                raise ParameterError(wire.CURSOR_REFUSED)
-            question = replace(question, after=after)
-        if question.session_paths is not None:
-            paths = tuple(map(self._present.confined, question.session_paths))
-            question = replace(question, session_paths=paths)
-        result, last = self._answer(question, policy, brute)
-        if last is not None:
-            place = {"after": list(last)}
-            token = pages.encode("search_sessions", self._digest(asked), place)
-            result = replace(result, next_cursor=token)
-        return result
+    # --- listing ---------------------------------------------------------------------------------
 
-    def _answer(
-        self, question: Question, policy: Policy, brute: bool
-    ) -> tuple[SearchResult, Key | None]:
-        present = self._present
-        asked = brute  # whether whoever wants to refresh before files are scanned was asked
-        for attempt in range(_ATTEMPTS):
-            reader = None if brute else present.reader()
-            try:
-                now = present.catalog(policy, reader)
-                if not asked:
-                    asked = True
-                    if self._refreshed_before(now):
-                        reader = present.reader()
-                        now = present.catalog(policy, reader)
-                for path in question.session_paths or ():
-                    present.known(path, now, policy)
-                chosen = select(
-                    now,
-                    cwds=question.cwds,
-                    cwd_match=question.cwd_match,
-                    projects=question.projects,
-                    session_paths=question.session_paths,
-                    include_subagents=question.include_subagents,
-                    current=None if question.include_current else present.current(),
-                )
-                strict = attempt < _ATTEMPTS - 2  # a root that changes under every look
-                return search_sessions.search(question, now, chosen, reader, strict=strict)
-            except Changed:
-                continue
-            except (IndexUnusable, IndexFolderError) as error:
-                present.give_up(error)
-        raise SessionIndexError("the session files change faster than they can be read")
+    def list_sessions(self, *, brute: bool = False, **filters: Any) -> ListResult:
+        """The sessions that there are; filters are those of the contract, in snake_case.
 
-    def _refreshed_before(self, now: Catalog) -> bool:
-        """Whether whoever wants to refresh before files are scanned has done so."""
-        if self.before_scan is None:
-            return False
-        uncovered = sum(file.uncovered + file.checked for file in now.files)
-        return self.before_scan(uncovered, self._present.damage())
-
-    def _digest(self, question: Question) -> str:
-        asked = replace(question, limit=None, exact=True, after=None)
-        return pages.digest((self.root.path, asked))
+        Raises ParameterError, PolicyError.
+        """
+        asked = {camel(name): value for name, value in filters.items() if value is not None}
+        return asking.listing(self._present, asked, brute)
 
     # --- one session -----------------------------------------------------------------------------
+
+    def session_entries(self, path: str, *, brute: bool = False, **filters: Any) -> EntriesResult:
+        """The entries of one session file, in the order of the file.
+
+        `path` is absolute; filters are those of the contract in snake_case (`start_line_no`,
+        `parent_ids`, `message_roles`, `search` as a mapping, …). Raises ParameterError,
+        PolicyError, AccessDenied, SessionFileError.
+        """
+        asked = {camel(name): value for name, value in filters.items() if value is not None}
+        return self.entries_answer({"sessionPath": os.fspath(path), **asked}, brute=brute)
+
+    def path_of(self, session: str | None) -> str:
+        """The path of a session by its path, its id, or a beginning of its id that is unique.
+
+        None is the current session. Ids are looked up among the sessions that the bound admits.
+        """
+        if session is None:
+            current = self._present.current()
+            if current is None:
+                raise ParameterError("no session named, and none is running (PI_SESSION_FILE)")
+            return current
+        if is_path(session):
+            return os.path.abspath(session)
+        policy = self._present.policy()
+        return self._present.find(
+            session, asking.catalog_of(self._present, policy, False), policy
+        ).path
+
+    def entries_answer(self, params: Any, *, brute: bool = False) -> EntriesResult:
+        """`session_entries` with the contract's parameters."""
+        return asking.entries(self._present, params, brute)
 
     def around(self, session: str, line_no: int, count: int) -> tuple[str, tuple[Spoken, ...]]:
         """A session's path, and the entry on a line of it with `count` entries on either side.
@@ -204,7 +204,7 @@ class SessionIndex:
         if count < 0:
             raise ParameterError("count must not be negative")
         policy = self._present.policy()
-        for _ in range(_ATTEMPTS):
+        for _ in range(asking.ATTEMPTS):
             now = self._present.catalog(policy, self._present.reader())
             found = self._present.find(session, now, policy)
             try:
@@ -242,14 +242,18 @@ class SessionIndex:
         """How each session with a hit on the page begins: the first words of its user."""
         words = {}
         for path in {hit.session_path for hit in result.hits}:
-            try:
-                listed = identity(os.lstat(path))
-            except OSError:
-                continue
-            found = conversation.first_words(path, listed, 2)
+            found = self.first_words(path)
             if found:
                 words[path] = found
         return words
+
+    def first_words(self, path: str) -> str | None:
+        """How a session of an answer begins: the first words of its user; None without any."""
+        try:
+            listed = identity(os.lstat(path))
+        except OSError:
+            return None
+        return conversation.first_words(path, listed, 2)
 
     # --- the index -------------------------------------------------------------------------------
 

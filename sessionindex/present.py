@@ -139,10 +139,17 @@ class Present:
 
     # --- the sessions ----------------------------------------------------------------------------
 
-    def catalog(self, policy: Policy, reader: Reader | None) -> Catalog:
+    def catalog(
+        self, policy: Policy, reader: Reader | None, *, headers_only: bool = False
+    ) -> Catalog:
         """Every session that the bound admits, with what the index covers of it."""
-        records = reader.records() if reader else {}
-        return catalog.take(self.root.path, flat=self.is_flat(), policy=policy, records=records)
+        return catalog.take(
+            self.root.path,
+            flat=self.is_flat(),
+            policy=policy,
+            records=reader.records() if reader else {},
+            headers_only=headers_only,
+        )
 
     def confined(self, path: str) -> str:
         """A path that a caller gave, as the catalog spells it; raises SessionFileError."""

@@ -88,15 +88,20 @@ def window(start: object, end: object) -> Window:
     return Window(start_ms, end_ms)
 
 
+def refusal(name: str, value: object) -> ParameterError:
+    """The error of a bound that cannot be read."""
+    return ParameterError(
+        f"{name} must be an ISO 8601 date, or an ISO 8601 date-time"
+        f" (one with no timezone is read in the host timezone): {spelled(value)}"
+    )
+
+
 def _bound(name: str, value: object) -> tuple[int, int]:
     """What a bound covers, half-open: one millisecond, or a whole local day."""
     shape = _BOUND.fullmatch(value) if isinstance(value, str) else None
     reading = stored(shape[0]) if shape else None
     if shape is None or reading is None:
-        raise ParameterError(
-            f"{name} must be an ISO 8601 date, or an ISO 8601 date-time"
-            f" (one with no timezone is read in the host timezone): {spelled(value)}"
-        )
+        raise refusal(name, value)
     ms, floating = reading
     if shape["time"] is None:
         return local_to_utc_ms(ms), local_to_utc_ms(ms + _DAY_MS)

@@ -20,15 +20,25 @@ PACKAGE = Path(__file__).parent.parent / "sessionindex"
 LEVELS = {
     **dict.fromkeys(("errors", "model", "text", "timestamps"), 0),
     **dict.fromkeys(("fold", "jsonline", "header", "entry", "rawtest", "snippet"), 1),
-    **dict.fromkeys(("pages", "access", "coverage", "match", "ordering"), 1),
+    **dict.fromkeys(("pages", "access", "coverage", "match", "ordering", "steering"), 1),
     **dict.fromkeys(("files", "layout", "settings"), 2),
     **dict.fromkeys(("index",), 3),
     **dict.fromkeys(
-        ("catalog", "selection", "scan", "present", "conversation", "status", "intake", "evidence"),
+        (
+            "catalog",
+            "selection",
+            "scan",
+            "present",
+            "conversation",
+            "status",
+            "intake",
+            "evidence",
+            "address",
+        ),
         4,
     ),
     **dict.fromkeys(("ingest", "check", "contracts"), 5),
-    **dict.fromkeys(("wire", "library", "__init__"), 6),
+    **dict.fromkeys(("wire", "asking", "library", "__init__"), 6),
     **dict.fromkeys(("cli", "__main__"), 7),
 }
 FLOWS = 5

@@ -7,6 +7,7 @@ and `test_layout`; here is what is in files, and what happens to them.
 from __future__ import annotations
 
 import os
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -289,8 +290,8 @@ def test_a_file_that_changes_under_a_refresh(
             done.append(change(path))
         return open_listed(asked, listed)
 
-    def reading(*arguments: Any) -> Iterator[Any]:
-        for number, block in enumerate(whole_lines(*arguments)):
+    def reading(*arguments: Any, **how: Any) -> Iterator[Any]:
+        for number, block in enumerate(whole_lines(*arguments, **how)):
             if number == 2 and not done:
                 done.append(change(path))
             yield block
@@ -399,3 +400,19 @@ def test_ten_thousand_files_in_one_folder(tmp_path: Path) -> None:
     assert store.index.search("needle").total == 10_002
     assert store.index.check(sample=100).differences == ()
     store.index.close()
+
+
+def test_a_line_that_never_ends_is_not_kept(store: Store) -> None:
+    """A torn line of any length costs a refresh reading, not memory, and nothing is lost by it."""
+    path = store.put("a", session("a").user("needle"))
+    with open(path, "r+b") as file:
+        file.seek(0, os.SEEK_END)
+        file.write(b'{"type":"message","text":"')
+        file.truncate(256 << 20)
+    tracemalloc.start()
+    report = store.index.refresh()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert report.entries == 1 and peak < 40 << 20
+    os.truncate(path, len(session("a").user("needle").bytes()))
+    answers(store, [("a", 2)])

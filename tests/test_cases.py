@@ -1,8 +1,8 @@
 """Faults that people reported of tools like this one: each case is an input, steps and answers.
 
 The steps are those of `data/cases/NN/case.json`. A watcher that is named there is a refresh here:
-the promise is that a question needs none, so every `expect_search` is asked before and after a
-refresh, with the index and from the files alone.
+the promise is that a question needs none, so every `expect_search` and `expect_list` is asked
+before and after a refresh, with the index and from the files alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import resource
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,10 @@ import pytest
 from build import append, encoded, session
 from scratch import Store, ask
 
-from sessionindex import SessionIndex
+from sessionindex import SessionIndex, SessionIndexError
 
 CASES = Path(__file__).parent / "data" / "cases"
-NUMBERS = ("01", "02", "03", "04", "07", "08", "10", "12", "14", "17")
+NUMBERS = ("01", "02", "03", "04", "05", "07", "08", "10", "12", "14", "17", "20", "21")
 LATER = ("expect_entries",)
 """Steps that name operations this suite tests elsewhere."""
 QUIET = ("note", "start_daemon", "stop_daemon", *LATER)
@@ -47,14 +48,19 @@ class Case:
                 shutil.copytree(self._given / name, scratch / name)
         self._root.mkdir(exist_ok=True)
         self.store = Store(self._root, scratch / "index")
+        self._current = ""
 
     def run(self) -> None:
+        zone = os.environ.get("TZ")
         try:
             for step in self.steps:
+                live_in(step.get("tz", zone))
                 if step["do"] not in QUIET:
                     getattr(self, f"_{step['do']}")(step)
         finally:
-            self.store.index.close()
+            live_in(zone)
+            for index in self.store.opened:
+                index.close()
 
     def _at(self, path: str) -> Path:
         return self._scratch / path
@@ -124,18 +130,56 @@ class Case:
             assert len(hits) == len(found.hits)
             self.store.index.refresh()
 
+    def _set_current(self, step: dict[str, Any]) -> None:
+        self._current = str(self._at(step["path"]))
+
+    def _listed(self, params: dict[str, Any]) -> dict[str, Any]:
+        """What is listed: by what the index knows, and by the files alone."""
+        index = self.store.open(current_session=self._current)
+        answer = index.call("list_sessions", params)
+        assert answer == index.call("list_sessions", params, brute=True)
+        return answer
+
     def _expect_list(self, step: dict[str, Any]) -> None:
-        """The sessions that a search reaches, and the warnings that it gives."""
+        for _ in range(2):
+            answer = self._listed(step.get("params", {}))
+            assert self._named(answer["sessions"]) == step["top"], step
+            rows = {row["path"]: row for row in everything(answer["sessions"])}
+            for path, children in step.get("children", {}).items():
+                row = rows[str(self._at(path))]
+                assert self._named(row["subagentSessions"]) == children
+            for path, forked in step.get("parentSessionPath", {}).items():
+                assert rows[str(self._at(path))]["parentSessionPath"] == forked
+            assert not set(step.get("absent", ())).intersection(self._named(rows.values()))
+            if "warnings" in step:
+                self._warned(step, {one["path"] for one in answer["warnings"]})
+            self.store.index.refresh()
+        if "params" not in step:
+            self._expect_reached(step)
+
+    def _expect_list_throws(self, step: dict[str, Any]) -> None:
+        with pytest.raises(SessionIndexError):
+            self._listed(step["params"])
+
+    def _named(self, rows: Iterable[dict[str, Any]]) -> list[str]:
+        return [os.path.relpath(row["path"], self._scratch) for row in rows]
+
+    def _warned(self, step: dict[str, Any], paths: Iterable[str]) -> None:
+        """These warnings, but for some that may be missing."""
+        allowed = step["warnings"]
+        certain = allowed[: len(allowed) - step.get("warnings_may_omit_last", 0)]
+        said = {os.path.relpath(path, self._scratch) for path in paths}
+        assert set(certain) <= said <= set(allowed)
+
+    def _expect_reached(self, step: dict[str, Any]) -> None:
+        """What is listed is what a search reaches, with the same warnings."""
         wanted = set(step["top"]).union(*step.get("children", {}).values())
         found = ask(self.store.index, '"', "e", kinds=["text", "tools", "shell", "system"])
         reached = {os.path.relpath(hit.session_path, self._scratch) for hit in found.hits}
         assert reached == wanted
         assert self.store.index.status().sessions == len(wanted)
         if "warnings" in step:
-            allowed = step["warnings"]
-            certain = allowed[: len(allowed) - step.get("warnings_may_omit_last", 0)]
-            said = {os.path.relpath(one.path, self._scratch) for one in found.warnings}
-            assert set(certain) <= said <= set(allowed)
+            self._warned(step, {one.path for one in found.warnings})
 
     def _expect_exists(self, step: dict[str, Any]) -> None:
         assert self._at(step["path"]).exists()
@@ -145,6 +189,22 @@ class Case:
 
     def _expect_index_mb_below(self, step: dict[str, Any]) -> None:
         assert self.store.index.status().index_bytes < step["mb"] << 20
+
+
+def live_in(zone: str | None) -> None:
+    """Have the host be in this zone; None is wherever it is."""
+    if zone is None:
+        os.environ.pop("TZ", None)
+    else:
+        os.environ["TZ"] = zone
+    time.tzset()
+
+
+def everything(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Sessions, each followed by what it launched."""
+    for row in rows:
+        yield row
+        yield from everything(row["subagentSessions"])
 
 
 def pictures(path: Path, count: int) -> None:
@@ -197,7 +257,7 @@ def test_case(number: str, tmp_path: Path) -> None:
 
 def test_no_step_is_left_out_in_silence() -> None:
     """A step is done, named as quiet, or the suite fails."""
-    for number in (*NUMBERS, "15"):
+    for number in (*NUMBERS, "15", "18"):
         for step in json.loads((CASES / number / "case.json").read_bytes())["steps"]:
             assert step["do"] in QUIET or hasattr(Case, f"_{step['do']}")
 
@@ -259,3 +319,60 @@ def test_pictures_cost_neither_memory_nor_index(count: int, tmp_path: Path) -> N
     """Memory is a batch, never the file; pictures are not in the index."""
     pictures(tmp_path / "sessions" / "--p--" / "big.jsonl", count)
     in_child(index_pictures, str(tmp_path), 400)
+
+
+# --- 18: large files ----------------------------------------------------------------------------
+
+
+def hundreds(root: Path) -> list[Path]:
+    """299 sessions, one of them with a header of 300,000 bytes."""
+    paths = []
+    for number in range(299):
+        padded = {"pad": "x" * 300_000} if number == 5 else {}
+        story = session(f"b18n{number}", cwd=f"/home/dev/src/p{number % 7}", **padded)
+        paths.append(root / f"--home-dev-src-p{number % 7}--" / f"b18n{number}.jsonl")
+        paths[-1].parent.mkdir(parents=True, exist_ok=True)
+        paths[-1].write_bytes(story.bytes())
+    return paths
+
+
+def endless(path: Path, beginning: bytes) -> None:
+    """A file that goes on for 2 GiB of nothing, in one line (sparse: it takes no room)."""
+    with path.open("wb") as file:
+        file.write(beginning + b'{"type":"message","id":"1","parentId":null,"x":"')
+        file.truncate(2 << 30)
+
+
+def list_large_files(folder: str, wanted: dict[str, Any]) -> None:
+    """Case 18 in a process of its own, whose peak memory is then known."""
+    root, index_dir = Path(folder, "sessions"), Path(folder, "index")
+    huge = hundreds(root)[0].with_name("b18huge.jsonl")
+    header = session("b18huge").bytes()
+    begun = session("b18huge").user("hello").bytes()
+
+    def listed() -> None:
+        for brute in (False, True):
+            began = time.monotonic()
+            answer = index.call("list_sessions", {}, brute=brute)
+            assert time.monotonic() - began < wanted["max_seconds"]
+            assert len(answer["sessions"]) == wanted["count"]
+            assert answer["warnings"] == wanted["warnings"]
+
+    with SessionIndex(root, index_dir=index_dir, settings={}, current_session="") as index:
+        endless(huge, header)
+        listed()  # nothing is indexed
+        huge.unlink()
+        index.refresh()
+        endless(huge, header)
+        listed()  # it came after the rest was
+        huge.write_bytes(begun)
+        index.refresh()
+        endless(huge, begun)
+        listed()  # it was indexed before it grew
+    assert peak_mb() < wanted["max_rss_mb"]
+
+
+def test_case_18_reads_headers_only(tmp_path: Path) -> None:
+    """Time and memory follow the number of files, not their size."""
+    (wanted,) = [step for step in Case("18", tmp_path).steps if step["do"] == "expect_list"]
+    in_child(list_large_files, str(tmp_path), wanted)

@@ -229,8 +229,8 @@ def test_a_read_error_in_the_middle_leaves_no_half_file(
     append(path, story.user("needle two").user("needle three").tail(2))
     whole_lines = intake.whole_lines
 
-    def failing(*arguments: Any) -> Iterator[Any]:
-        yield next(iter(whole_lines(*arguments)))
+    def failing(*arguments: Any, **how: Any) -> Iterator[Any]:
+        yield next(iter(whole_lines(*arguments, **how)))
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
@@ -254,10 +254,10 @@ def test_files_that_change_while_they_are_read(
     tail = story.user("needle two").tail(2)
     whole_lines = intake.whole_lines
 
-    def growing(*arguments: Any) -> Iterator[Any]:
+    def growing(*arguments: Any, **how: Any) -> Iterator[Any]:
         append(path, tail)
         monkeypatch.setattr(intake, "whole_lines", whole_lines)
-        yield from whole_lines(*arguments)
+        yield from whole_lines(*arguments, **how)
 
     monkeypatch.setattr(intake, "whole_lines", growing)
     assert store.index.refresh().entries == 1
@@ -273,8 +273,8 @@ def test_a_rewrite_while_it_is_read_is_noticed(
     time.sleep(0.08)
     whole_lines = intake.whole_lines
 
-    def rewriting(*arguments: Any) -> Iterator[Any]:
-        yield from whole_lines(*arguments)
+    def rewriting(*arguments: Any, **how: Any) -> Iterator[Any]:
+        yield from whole_lines(*arguments, **how)
         Path(path).write_bytes(session("a").user("beyond").bytes())
 
     with monkeypatch.context() as patch:

@@ -37,6 +37,11 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
         {"startTimestamp": "2026-01-02", "endTimestamp": "2026-01-01"},
         "endTimestamp 2026-01-01 resolves before startTimestamp 2026-01-02",
     ),
+    (
+        {"startTimestamp": None},
+        "startTimestamp must be an ISO 8601 date, or an ISO 8601 date-time"
+        " (one with no timezone is read in the host timezone): null",
+    ),
     ({"search": "x"}, "search must be an object"),
     ({"search": {}}, "search.terms must hold at least one term"),
     ({"search": {"terms": []}}, "search.terms must hold at least one term"),

@@ -21,6 +21,8 @@ from sessionindex.errors import SessionIndexError
 
 _COMMANDS: Final = {
     "search": "sessionindex.cli.search",
+    "sessions": "sessionindex.cli.sessions",
+    "entries": "sessionindex.cli.entries",
     "show": "sessionindex.cli.show",
     "index": "sessionindex.cli.index",
     "status": "sessionindex.cli.status",

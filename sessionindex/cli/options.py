@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import click
@@ -18,6 +18,7 @@ from sessionindex.errors import (
     RootError,
     SessionIndexError,
 )
+from sessionindex.model import PathWarning
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -101,6 +102,22 @@ def say(message: str) -> None:
     from sessionindex.cli.render import harmless
 
     print(f"sessionindex: {harmless(message, lines=True)}", file=sys.stderr)
+
+
+def warn(warnings: Sequence[PathWarning]) -> None:
+    """Say what could not be read, in one line."""
+    if warnings:
+        places = ", ".join(warning.path for warning in warnings[:2])
+        rest = len(warnings) - 2
+        say(f"not readable: {places}" + (f" and {rest} more" if rest > 0 else ""))
+
+
+def folder(given: str) -> str:
+    """A directory as sessions name it; what cannot be resolved is compared as it is."""
+    try:
+        return os.path.abspath(os.path.expanduser(given))
+    except OSError:  # the working directory is gone
+        return given
 
 
 class Bar:

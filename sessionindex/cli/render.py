@@ -156,3 +156,9 @@ def flat_hit(hit: Hit, style: Style) -> str:
 def shortened(text: str, room: int) -> str:
     """Text cut to a number of columns."""
     return _window(text, [], room)[0] if _columns(text) > room else text
+
+
+def padded(text: str, room: int) -> str:
+    """Text, made harmless, in exactly so many columns."""
+    shown = shortened(harmless(text), room)
+    return shown + " " * (room - _columns(shown))

@@ -97,10 +97,7 @@ def command(terms: tuple[str, ...], more: tuple[str, ...], **asked: Any) -> int:
         _sessions(result, asked)
     else:
         _hits(index, result, asked)
-    if result.warnings:
-        places = ", ".join(warning.path for warning in result.warnings[:2])
-        rest = len(result.warnings) - 2
-        options.say(f"not readable: {places}" + (f" and {rest} more" if rest > 0 else ""))
+    options.warn(result.warnings)
     return 0 if result.hits else 1
 
 
@@ -134,18 +131,10 @@ def _params(terms: list[str], asked: dict[str, Any]) -> dict[str, Any]:
         "in": list(asked["kinds"]),
         "messageRoles": list(asked["roles"]),
         "types": list(asked["types"]),
-        "cwds": [_folder(folder) for folder in asked["cwds"]],
+        "cwds": [options.folder(folder) for folder in asked["cwds"]],
         "projects": list(asked["projects"]),
     }
     return {name: value for name, value in params.items() if value not in (None, [])}
-
-
-def _folder(folder: str) -> str:
-    """A directory as sessions name it; what cannot be resolved is compared as it is."""
-    try:
-        return os.path.abspath(os.path.expanduser(folder))
-    except OSError:  # the working directory is gone
-        return folder
 
 
 def _sessions(result: SearchResult, asked: dict[str, Any]) -> None:

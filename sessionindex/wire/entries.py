@@ -14,9 +14,8 @@ from typing import Any, Final
 from sessionindex.contracts.session_entries import EntriesResult, Question
 from sessionindex.errors import ParameterError
 from sessionindex.model import Entry
-from sessionindex.timestamps import window
 from sessionindex.wire.output import Raw
-from sessionindex.wire.shapes import Shape, anything, flag, positive, shaped, strings
+from sessionindex.wire.shapes import Shape, anything, bounds, flag, positive, shaped, strings
 
 SHAPES: Final[dict[str, Shape]] = {
     "sessionPath": anything,
@@ -40,7 +39,7 @@ def question_of(params: Any) -> Question:
     start, end = _number("startLineNo", given), _number("endLineNo", given)
     if start is not None and end is not None and end < start:
         raise ParameterError(f"endLineNo {end} is before startLineNo {start}")
-    bounds = window(given.get("startTimestamp"), given.get("endTimestamp"))
+    span = bounds(given)
     search = _searched(given["search"]) if "search" in given else {}
     limit = _number("limit", given)
     path = given.get("sessionPath")
@@ -54,7 +53,7 @@ def question_of(params: Any) -> Question:
         end,
         _set(given.get("ids")),
         _set(given.get("parentIds")),
-        bounds,
+        span,
         _set(given.get("types")),
         _set(given.get("messageRoles")),
         search.get("terms", ()),

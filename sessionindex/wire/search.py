@@ -15,10 +15,10 @@ from sessionindex.contracts.search_sessions import Hit, Question, SearchResult
 from sessionindex.errors import ParameterError
 from sessionindex.model import DEFAULT_KINDS, KINDS, Kind
 from sessionindex.ordering import Key
-from sessionindex.timestamps import window
 from sessionindex.wire.shapes import (
     Shape,
     anything,
+    bounds,
     choice,
     choices,
     flag,
@@ -62,7 +62,7 @@ def question_of(params: Any) -> tuple[Question, str | None]:
     given = shaped(params, SHAPES)
     if "terms" not in given:
         raise ParameterError("terms must be a list of non-empty strings")
-    bounds = window(given.get("startTimestamp"), given.get("endTimestamp"))
+    span = bounds(given)
     for path in given.get("sessionPaths", ()):
         if not os.path.isabs(path):
             raise ParameterError(f"sessionPaths must be absolute paths: {path}")
@@ -81,7 +81,7 @@ def question_of(params: Any) -> tuple[Question, str | None]:
         session_paths=given.get("sessionPaths"),
         types=given.get("types"),
         roles=roles,
-        window=bounds,
+        window=span,
         include_current=given.get("includeCurrentSession", False),
         include_subagents=given.get("includeSubagents", True),
         unique=given.get("unique", False),

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sessionindex import timestamps
 from sessionindex.errors import ParameterError
 from sessionindex.text import spelled
+from sessionindex.timestamps import Window
 
 Shape = Callable[[str, Any], Any]
 
@@ -71,6 +73,17 @@ def string(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise ParameterError(f"{name} must be a string")
     return value
+
+
+def bounds(given: Mapping[str, Any]) -> Window:
+    """The window of a call's `startTimestamp` and `endTimestamp`; a null is no bound of that kind.
+
+    Raises ParameterError.
+    """
+    for name in ("startTimestamp", "endTimestamp"):
+        if given.get(name, "") is None:
+            raise timestamps.refusal(name, None)
+    return timestamps.window(given.get("startTimestamp"), given.get("endTimestamp"))
 
 
 def shaped(params: Any, shapes: Mapping[str, Shape]) -> dict[str, Any]:
