@@ -67,6 +67,22 @@ class NotFound(SessionIndexError):
     exit_status = 1
 
 
+class Told(SessionIndexError):
+    """A recovery tool says why it has no answer; `details` are what it tells beside the text."""
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.details = details
+
+
+class NothingFound(Told, NotFound):
+    """A recovery tool finds nothing to answer from: no entries, no such entry or section."""
+
+
+class CallRefused(Told, ParameterError):
+    """A recovery tool cannot answer what it was asked, or go on from this cursor."""
+
+
 class IndexFolderError(SessionIndexError):
     """The index folder is not ours, cannot be made, or cannot be written."""
 

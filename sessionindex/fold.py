@@ -55,6 +55,13 @@ def token(text: str) -> int:
     return int.from_bytes(digest) | 1 << 63
 
 
+def told(number: int) -> str | None:
+    """The string that a token is exactly; None where it is a digest, or no token."""
+    if not number or number >> 63:
+        return None
+    return number.to_bytes(8).rstrip(b"\0").decode("ascii")
+
+
 def folded(text: str, case_sensitive: bool) -> str:
     """What is compared: the text itself, or its lower case."""
     return text if case_sensitive else text.lower()

@@ -29,11 +29,22 @@ def parse(data: bytes) -> Session | str:
     """The session of a first line (bytes without LF), or the reason why it is none."""
     if len(data) > MAX_BYTES:
         return TOO_LONG
+    head = opening(data)
+    return head if isinstance(head, str) else _session(head)
+
+
+def opening(data: bytes) -> dict[str, Any] | str:
+    """The object of a first line of any length, if it is a header at all; else a reason."""
     try:
         value = jsonline.value(data, first=True)
     except jsonline.Unreadable as error:
         return _reason(error.reason)
-    return _session(value)
+    if not isinstance(value, dict):
+        return "first line is not a JSON object"
+    if value.get("type") != "session":
+        kind = spelled(value["type"]) if "type" in value else "undefined"
+        return f"first line is not a session header (type: {kind})"
+    return value
 
 
 def version(data: bytes) -> int | str:
@@ -41,36 +52,20 @@ def version(data: bytes) -> int | str:
 
     Reading one file asks for no more than this: neither id nor directory nor timestamp.
     """
-    try:
-        value = jsonline.value(data, first=True)
-    except jsonline.Unreadable as error:
-        return _reason(error.reason)
-    refused = _not_a_header(value)
-    if refused is not None:
-        return refused
-    number = _version(value)
+    head = opening(data)
+    if isinstance(head, str):
+        return head
+    number = version_of(head)
     if number:
         return number
-    return f"session header version is not a positive integer: {spelled(value['version'])}"
+    return f"session header version is not a positive integer: {spelled(head['version'])}"
 
 
 def _reason(reason: str) -> str:
     return "first line is empty" if reason == "line is blank" else f"first {reason}"
 
 
-def _not_a_header(value: Any) -> str | None:
-    if not isinstance(value, dict):
-        return "first line is not a JSON object"
-    if value.get("type") != "session":
-        kind = spelled(value["type"]) if "type" in value else "undefined"
-        return f"first line is not a session header (type: {kind})"
-    return None
-
-
-def _session(value: Any) -> Session | str:
-    refused = _not_a_header(value)
-    if refused is not None:
-        return refused
+def _session(value: dict[str, Any]) -> Session | str:
     for name in ("id", "cwd"):
         if not (isinstance(value.get(name), str) and value[name]):
             return f"session header has no {name}"
@@ -81,10 +76,10 @@ def _session(value: Any) -> Session | str:
     parent = value.get("parentSession", "")
     if not isinstance(parent, str):
         return "session header parentSession is not a string"
-    return Session(value["id"], value["cwd"], stamp, instant, parent or None, _version(value))
+    return Session(value["id"], value["cwd"], stamp, instant, parent or None, version_of(value))
 
 
-def _version(value: dict[str, Any]) -> int:
+def version_of(value: dict[str, Any]) -> int:
     """The header's version: 1 where it has none, 0 where it is no positive integer."""
     version = value.get("version", 1)
     if isinstance(version, bool) or not isinstance(version, int | float):

@@ -33,6 +33,7 @@ from sessionindex.files import Changed, identity, spoken
 from sessionindex.present import Present, is_path
 from sessionindex.settings import Root
 from sessionindex.status import Status
+from sessionindex.tools import RECOVERY, RecoveryTools
 from sessionindex.wire import search as wire
 from sessionindex.wire.shapes import camel
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 _TOOL_LIMIT: Final = 50
 
 
-class SessionIndex:
+class SessionIndex(RecoveryTools):
     """An exact search index over one root of Pi sessions; also a context manager."""
 
     def __init__(
@@ -118,7 +119,11 @@ class SessionIndex:
         tool_call_id: str | None = None,
         brute: bool = False,
     ) -> dict[str, Any]:
-        """A tool by its name, with the contract's JSON in and out, as dicts."""
+        """A tool by its name, with the contract's JSON in and out, as dicts.
+
+        `session` (default: the current one), `leaf_id` and `tool_call_id` are for the recovery
+        tools, which never take them from the parameters.
+        """
         match tool:
             case "search_sessions":
                 return wire.answer_of(self.answer(params, brute=brute))
@@ -134,6 +139,8 @@ class SessionIndex:
                 from sessionindex.wire import steering
 
                 return steering.answer(params, settings.read(self._settings).effective)
+            case _ if tool in RECOVERY:
+                return self.recovered(tool, params, session, leaf_id, tool_call_id, brute=brute)
             case _:
                 raise ParameterError(f"unknown tool: {tool}")
 

@@ -60,18 +60,22 @@ def entries_at(
                 yield found
 
 
-def lines_at(descriptor: int, places: Sequence[Place]) -> Iterator[Line]:
-    """The lines at these places (ascending offsets); raises Changed where one is no line."""
+def lines_at(descriptor: int, places: Sequence[Place], torn: int = -1) -> Iterator[Line]:
+    """The lines at these places (ascending offsets); raises Changed where one is no line.
+
+    The line at the offset `torn` may end with the file.
+    """
     for run in _runs(places):
         base = run[0][1] - 1  # the LF before the first line
         data = read_at(descriptor, base, run[-1][1] + run[-1][2] + 1 - base)
         for line_no, offset, length in run:
             start = offset - base
             end = start + length
-            if data[start - 1 : start] != b"\n" or data[end : end + 1] != b"\n":
+            after = data[end : end + 1] or (b"\n" if offset == torn else b"")
+            if data[start - 1 : start] != b"\n" or after != b"\n":
                 raise Changed
             line = data[start:end]
-            if b"\n" in line:
+            if len(line) != length or b"\n" in line:
                 raise Changed
             yield Line(line_no, offset, line)
 

@@ -21,6 +21,7 @@ LEVELS = {
     **dict.fromkeys(("errors", "model", "text", "timestamps"), 0),
     **dict.fromkeys(("fold", "jsonline", "header", "entry", "rawtest", "snippet"), 1),
     **dict.fromkeys(("pages", "access", "coverage", "match", "ordering", "steering"), 1),
+    **dict.fromkeys(("tree", "touched", "signals", "rendering"), 1),
     **dict.fromkeys(("files", "layout", "settings"), 2),
     **dict.fromkeys(("index",), 3),
     **dict.fromkeys(
@@ -37,8 +38,9 @@ LEVELS = {
         ),
         4,
     ),
+    **dict.fromkeys(("session", "scope"), 4),
     **dict.fromkeys(("ingest", "check", "contracts"), 5),
-    **dict.fromkeys(("wire", "asking", "library", "__init__"), 6),
+    **dict.fromkeys(("wire", "asking", "library", "recovery", "tools", "__init__"), 6),
     **dict.fromkeys(("cli", "__main__"), 7),
 }
 FLOWS = 5

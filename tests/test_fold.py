@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sessionindex.fold import GRAM, PAD, folded, grams, key
+from sessionindex.fold import GRAM, PAD, folded, grams, key, token, told
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,23 @@ def test_a_needle_that_occurs_has_its_grams_in_the_text(text: str, data: st.Data
     assert set(grams(needle)) <= stored
     if len(key(needle)) < GRAM:
         assert any(gram.startswith(key(needle)) for gram in stored)
+
+
+@pytest.mark.parametrize("text", ["a", "0f9e8d7c", "~" * 8, "x y"])
+def test_short_tokens_are_told_back(text: str) -> None:
+    """Ids as Pi writes them are exact: equal tokens are equal ids."""
+    assert told(token(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "0f9e8d7c1", "é", "a\0", "\0", "\ud800", "x" * 1000])
+def test_other_tokens_are_digests(text: str) -> None:
+    assert token(text) >> 63 == 1
+    assert told(token(text)) is None
+
+
+@given(st.text(max_size=10))
+def test_tokens_fit_their_columns(text: str) -> None:
+    """Zero stays free, and 64 bits are enough."""
+    assert 0 < token(text) < 2**64
+    assert told(token(text)) in (text, None)
+    assert told(0) is None
