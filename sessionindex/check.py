@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionindex import entry as entries
-from sessionindex import header
+from sessionindex import header, jsonline
 from sessionindex.catalog import Catalog, File
 from sessionindex.coverage import digest
 from sessionindex.files import Changed, edges, identity, open_listed, spoken, whole_lines
@@ -36,7 +36,8 @@ from sessionindex.index import schema
 from sessionindex.index.reader import Reader
 from sessionindex.index.schema import Record
 from sessionindex.jsonline import split
-from sessionindex.model import Entry, Line, PathWarning, Session
+from sessionindex.model import Entry, Line, PathWarning, Problem, Session
+from sessionindex.signals import Tip
 
 _CHUNK = 400
 """Grams asked for in one query."""
@@ -68,7 +69,7 @@ class CheckReport:
 
 
 _Fact = tuple[int, ...]
-"""Offset, length, instant, id and parent (as stored) of an entry as a fresh parse has it."""
+"""Offset, length and columns (as stored, -1 for none) of a line as a fresh parse has it."""
 
 
 def check(
@@ -144,7 +145,9 @@ class _File:
         self._problems: list[tuple[int, int]] = []
         self._header: object = None
         self._version = record.session.version
-        self._name: str | None = None
+        self._tip = Tip(self._version)
+        self._tokens: dict[int, bytes] = {}
+        self._entries = 0
         self._lines = self._end = self._checksum = 0
 
     def differences(self, descriptor: int) -> Iterator[Difference]:
@@ -169,24 +172,42 @@ class _File:
             self._header = header.parse(line.data)
             if isinstance(self._header, Session):
                 self._version = self._header.version
+                self._tip = Tip(self._version)
             return
-        found = entries.parse(line, self._version)
-        if not isinstance(found, Entry):
-            self._problems.append((line.line_no, entries.reason_number(found)))
+        fields = self._fields(line)
+        if fields is None:
             return
-        if found.type == "session_info":
-            self._name = entries.text(found)
-        fields, _ = schema.document(found, self._record.key, line.offset, len(line.data))
         self._note(line, fields)
         if self._choose():
             for field in schema.ALWAYS_OF:
                 if field in fields and not self._leads_back(line.line_no, field, fields[field]):
                     yield self._differs(line.line_no, f"its {field} do not lead back to it")
 
+    def _fields(self, line: Line) -> dict[str, Any] | None:
+        """The document that the index must have of a line, if any."""
+        key, place = self._record.key, (line.offset, len(line.data))
+        try:
+            value = jsonline.value(line.data)
+        except jsonline.Unreadable as error:
+            self._problem(Problem(line.line_no, entries.INVALID_JSON, error.reason))
+            return None
+        in_tree = self._tip.pass_by(value)
+        found = entries.understand(value, line.line_no, self._version)
+        if isinstance(found, Entry):
+            self._entries += 1
+            return schema.document(found, key, *place)[0]
+        self._problem(found)
+        return schema.loose_document(value, line.line_no, key, *place) if in_tree else None
+
+    def _problem(self, found: Problem) -> None:
+        self._problems.append((found.line_no or 0, entries.reason_number(found)))
+
     def _note(self, line: Line, fields: dict[str, Any]) -> None:
         """What the index must say of an entry besides its grams."""
-        columns = (fields["instant"], fields["id"], fields["parent"])
+        columns = (fields.get(name, -1) for name in ("instant", "id", "parent", "shape"))
         self._facts[line.line_no] = (line.offset, len(line.data), *columns)
+        if "facts" in fields:
+            self._tokens[line.line_no] = fields["facts"]
         for field in ("type", "role"):
             if field in fields:
                 self._named.setdefault((field, fields[field]), set()).add(line.line_no)
@@ -205,8 +226,9 @@ class _File:
         record, cursor = self._record, self._record.cursor
         for what, indexed, parsed in (
             ("the header", record.session, self._header),
-            ("the name", record.name, self._name),
-            ("the number of entries", record.entries, len(self._facts)),
+            ("the name", record.name, self._tip.name),
+            ("the leaf", record.leaf, self._tip.leaf),
+            ("the number of entries", record.entries, self._entries),
             ("the list of problems", self._reader.problems(record.key), self._problems),
             ("the number of problems", dict(record.problems), self._counted()),
             ("the way to it", self._reader.looked_up(record.path), record),
@@ -232,9 +254,11 @@ class _File:
                 yield self._differs(line_no, f"indexed {count} times")
         for line_no in sorted(self._facts.keys() - counts.keys()):
             yield self._differs(line_no, "not indexed")
+        if self._reader.facts_of(self._record.key) != self._tokens:
+            yield self._differs(None, "its facts are not as indexed")
         for line_no, *fact in indexed:
             if self._facts.get(line_no, tuple(fact)) != tuple(fact):
-                yield self._differs(line_no, "indexed at another place, instant or parent")
+                yield self._differs(line_no, "indexed at another place, instant, parent or shape")
 
     def _of_names(self) -> Iterator[Difference]:
         """Each line under its type, role and flags."""

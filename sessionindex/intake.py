@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from sessionindex import entry, header
+from sessionindex import entry, header, jsonline
 from sessionindex.coverage import Cursor, Identity, digest, is_proven
 from sessionindex.files import Changed, edges, whole_lines
 from sessionindex.index import schema
@@ -21,12 +21,13 @@ from sessionindex.index.schema import Record
 from sessionindex.index.writer import Writer
 from sessionindex.jsonline import split
 from sessionindex.layout import Found
-from sessionindex.model import Entry
+from sessionindex.model import Entry, Line, Problem
+from sessionindex.signals import Tip
 
 
 def begun(found: Found, key: int, now: Identity) -> Record:
     """The record of a file of which nothing is indexed yet."""
-    return Record(key, found.path, found.session, None, Cursor(now, False, 0, 0, 0, 0, 0), 0, ())
+    return Record(key, found.path, found.session, None, Cursor(now, False, 0, 0, 0, 0, 0), 0, (), 0)
 
 
 class Intake:
@@ -44,7 +45,7 @@ class Intake:
         self._offset = record.cursor.offset
         self._lines = record.cursor.lines
         self._checksum = record.cursor.checksum
-        self._name = record.name
+        self._tip = Tip(record.session.version, record.leaf, record.name)
         self._numbers = Counter(dict(record.problems))
         self._fresh_problems: list[tuple[int, int]] = []
 
@@ -70,19 +71,32 @@ class Intake:
                 if header.parse(line.data) != record.session:
                     raise Changed(record.path)  # rewritten since its header was read
                 continue
-            found = entry.parse(line, record.session.version)
-            if isinstance(found, Entry):
-                fields, size = schema.document(found, record.key, line.offset, len(line.data))
-                self._writer.add(fields, size)
-                self.entries += 1
-                if found.type == "session_info":
-                    self._name = entry.text(found)
-            else:
-                self._fresh_problems.append((line.line_no, entry.reason_number(found)))
-                self.problems[found.code] += 1
+            self._line(line)
         self._checksum = digest(block, self._checksum)
         self._offset = offset + len(block)
         self.bytes += len(block)
+
+    def _line(self, line: Line) -> None:
+        key, place = self._record.key, (line.offset, len(line.data))
+        try:
+            value = jsonline.value(line.data)
+        except jsonline.Unreadable as error:
+            self._problem(Problem(line.line_no, entry.INVALID_JSON, error.reason))
+            return
+        in_tree = self._tip.pass_by(value)
+        found = entry.understand(value, line.line_no, self._record.session.version)
+        if isinstance(found, Entry):
+            fields, size = schema.document(found, key, *place)
+            self._writer.add(fields, size)
+            self.entries += 1
+            return
+        self._problem(found)
+        if in_tree:
+            self._writer.add(schema.loose_document(value, line.line_no, key, *place), 0)
+
+    def _problem(self, found: Problem) -> None:
+        self._fresh_problems.append((found.line_no or 0, entry.reason_number(found)))
+        self.problems[found.code] += 1
 
     def _put(self, descriptor: int, *, proven: bool) -> None:
         """Tell the writer what the index now knows of the file."""
@@ -96,5 +110,14 @@ class Intake:
         problems = tuple(sorted(self._numbers.items()))
         count = old.entries + self.entries
         self._writer.put(
-            Record(old.key, old.path, old.session, self._name, cursor, count, problems)
+            Record(
+                old.key,
+                old.path,
+                old.session,
+                self._tip.name,
+                cursor,
+                count,
+                problems,
+                self._tip.leaf,
+            )
         )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar
 
 from sessionindex import address, session
@@ -24,7 +25,7 @@ from sessionindex.contracts.overview import Overview
 from sessionindex.contracts.read_section import Reading
 from sessionindex.contracts.recovery_context import RecoveryContext
 from sessionindex.contracts.session_search import SessionMatches
-from sessionindex.errors import SessionFileError, Told
+from sessionindex.errors import IndexFolderError, IndexUnusable, SessionFileError, Told
 from sessionindex.files import Changed
 from sessionindex.present import Present, is_path
 from sessionindex.session import NoSession, OpenSession
@@ -49,7 +50,7 @@ class Recovery:
         self._present = present
         self._leaf_id = leaf_id
         self._tool_call_id = tool_call_id
-        self._brute = brute  # the file alone is all that is asked so far
+        self._brute = brute
         self._named = None if named is None else os.fspath(named)
         self._is_current = self._means_current()
         self._policy = Policy(None) if self._is_current else present.policy()
@@ -111,10 +112,12 @@ class Recovery:
             if path is None:
                 return ask(OpenSession(session.nothing(""), None))
             try:
-                with session.opened(path, strict=attempt < ATTEMPTS - 2) as view:
+                with self._opened(path, strict=attempt < ATTEMPTS - 2) as view:
                     return ask(view)
             except Changed:
                 pass
+            except (IndexUnusable, IndexFolderError) as error:
+                self._present.give_up(error)
             except FileNotFoundError:
                 if self._is_current:  # Pi writes it with the first message
                     return ask(OpenSession(session.nothing(path), None))
@@ -123,6 +126,11 @@ class Recovery:
             except NoSession as error:
                 raise SessionFileError(f"not a Pi session file: {error.reason}", path) from error
         raise SessionFileError(f"the file changes faster than it can be read: {path}", path or "")
+
+    def _opened(self, path: str, *, strict: bool) -> AbstractContextManager[OpenSession]:
+        present = self._present
+        reader = None if self._brute else present.reader()
+        return session.opened(path, reader=reader, spelled=present.spelled(path), strict=strict)
 
 
 def _anything(_: object) -> bool:

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 from sessionindex import pages, tree
 from sessionindex.errors import NothingFound
 from sessionindex.session import OpenSession, Outline
-from sessionindex.signals import CONTROL, STARTS
+from sessionindex.signals import CONTROL, IGNORED, STARTS
 
 Scope = Literal["active", "all"]
 Page = TypeVar("Page")
@@ -96,7 +96,7 @@ def select(outline: Outline, scope: Scope, leaf: int | None) -> Selection:
     rows: Sequence[int] = range(len(outline))
     if scope == "active":
         rows = tree.branch(outline.ids, outline.parents, outline.leaf if leaf is None else leaf)
-    rows = [row for row in rows if not shapes[row] & CONTROL]
+    rows = [row for row in rows if not shapes[row] & (CONTROL | IGNORED)]
     starts = tree.section_starts(bool(shapes[row] & STARTS) for row in rows)
     return Selection(scope, outline, rows, starts)
 

@@ -19,21 +19,20 @@ import errno
 import os
 import stat
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from sessionindex import header, jsonline, scan, signals
+from sessionindex.catalog import verdict_of
 from sessionindex.coverage import EDGE, Identity
-from sessionindex.files import Changed, identity, open_listed, read_at, whole_lines
+from sessionindex.files import Changed, checksum, identity, open_listed, read_at, whole_lines
 from sessionindex.fold import token
-from sessionindex.model import Line
-from sessionindex.signals import Traits
-from sessionindex.text import BLANKS
-
-DURABLE: Final = 2
-"""From this version on entries have ids of their own."""
+from sessionindex.index.reader import Reader
+from sessionindex.index.schema import Record
+from sessionindex.model import Kind, Line
+from sessionindex.signals import Tip, Traits
 
 _BATCH_BYTES: Final = 4 << 20
 _BATCH_ROWS: Final = 2_000
@@ -109,7 +108,8 @@ class Gathering:
 
     def __init__(self, known: Outline) -> None:
         self._known = known
-        self._name, self._leaf, self._torn = known.name, known.leaf, known.torn
+        self._tip = Tip(known.version, known.leaf, known.name)
+        self._torn = known.torn
         self._numbers = tuple(
             array("Q", column)
             for column in (
@@ -129,22 +129,12 @@ class Gathering:
             value = jsonline.value(line.data)
         except jsonline.Unreadable:
             return
-        if not isinstance(value, dict):
-            if value or value == []:  # what JavaScript takes for false is no line to Pi
-                self._leaf = 0
+        if not self._tip.pass_by(value):
             return
-        if value.get("type") == "session":
-            return  # ignored by Pi as well
-        self._leaf = 0
-        if value.get("type") == "session_info":
-            self._name = _trimmed(value.get("name"))
-        if self._known.version < DURABLE or not signals.is_entry(value):
-            return
-        self._leaf = token(value["id"])
         parent = value.get("parentId")
         above = token(parent) if isinstance(parent, str) and parent else 0
         shape, facts = signals.pack(signals.traits(value))
-        numbers = (line.line_no, line.offset, len(line.data), self._leaf, above, shape)
+        numbers = (line.line_no, line.offset, len(line.data), self._tip.leaf, above, shape)
         for column, found in zip(self._numbers, numbers, strict=True):
             column.append(found)
         self._facts.append(facts)
@@ -156,8 +146,8 @@ class Gathering:
         line_nos, offsets, lengths, ids, parents, shapes = self._numbers
         return replace(
             self._known,
-            name=self._name,
-            leaf=self._leaf,
+            name=self._tip.name,
+            leaf=self._tip.leaf,
             torn=self._torn,
             line_nos=line_nos,
             offsets=offsets,
@@ -169,16 +159,28 @@ class Gathering:
         )
 
 
-def _trimmed(name: Any) -> str | None:
-    return (name.strip(BLANKS) or None) if isinstance(name, str) else None
-
-
 @dataclass(frozen=True, slots=True)
 class OpenSession:
     """A session whose lines can be read; `descriptor` is None where there is no file."""
 
     outline: Outline
     descriptor: int | None
+    covered: Covered | None = None
+
+    def candidates(self, needles: Sequence[str], kinds: tuple[Kind, ...]) -> Collection[int] | None:
+        """The rows that may hold every needle: a superset; None where nobody knows better."""
+        if self.covered is None or not needles:
+            return None
+        reader, record = self.covered
+        held = reader.lines_holding(record.key, needles, kinds)
+        if held is None:
+            return None
+        last = record.cursor.lines
+        return {
+            row
+            for row, line_no in enumerate(self.outline.line_nos)
+            if line_no in held or line_no > last
+        }
 
     def read(
         self, rows: Iterable[int], test: Test | None = None
@@ -234,6 +236,13 @@ class OpenSession:
         return value  # type: ignore[no-any-return]
 
 
+class Covered(NamedTuple):
+    """An index that holds for the beginning of a file."""
+
+    reader: Reader
+    record: Record
+
+
 class Known(NamedTuple):
     """What somebody else knows of the first `offset` bytes of a file, which are `lines` lines."""
 
@@ -243,11 +252,14 @@ class Known(NamedTuple):
 
 
 @contextmanager
-def opened(path: str, *, known: Known | None = None, strict: bool = True) -> Iterator[OpenSession]:
-    """The session in a file; its outline from the file alone, or on from what is `known`.
+def opened(
+    path: str, *, reader: Reader | None = None, spelled: str | None = None, strict: bool = True
+) -> Iterator[OpenSession]:
+    """The session in a file; its outline from the file alone, or on from what an index knows.
 
-    Raises NoSession, OSError (FileNotFoundError too), and Changed where the file did more than grow
-    meanwhile; not `strict`, only where a line that was read is no longer there.
+    `spelled` is the path as the index knows it. Raises NoSession, OSError (FileNotFoundError too),
+    and Changed where the file did more than grow meanwhile; not `strict`, only where a line that
+    was read is no longer there.
     """
     try:
         found = os.lstat(path)
@@ -258,12 +270,32 @@ def opened(path: str, *, known: Known | None = None, strict: bool = True) -> Ite
     descriptor, before = open_listed(path, identity(found))
     try:
         beginning = read_at(descriptor, 0, min(EDGE, before.size))
-        outline = _gathered(path, descriptor, known)
-        yield OpenSession(outline, descriptor)
-        if strict and not _stands(descriptor, before, beginning):
+        covered = _covered(path, before, reader, spelled)
+        known = _known(path, descriptor, covered) if covered else None
+        yield OpenSession(_gathered(path, descriptor, known), descriptor, covered)
+        if strict and not _stands(descriptor, before, beginning, covered):
             raise Changed(path)
     finally:
         os.close(descriptor)
+
+
+def _covered(
+    path: str, now: Identity, reader: Reader | None, spelled: str | None
+) -> Covered | None:
+    """The index, where it still holds for the beginning of a file."""
+    record = reader.record_of(spelled or path) if reader else None
+    if reader is None or record is None:
+        return None
+    holds = verdict_of(path, now, record.cursor) in ("fresh", "behind")
+    return Covered(reader, record) if holds else None
+
+
+def _known(path: str, descriptor: int, covered: Covered) -> Known:
+    reader, record = covered
+    first = read_at(descriptor, 0, header.MAX_BYTES + 1).split(b"\n", 1)[0]
+    columns = reader.outline(record.key)._asdict()
+    begun = replace(headed(path, _head(first)), name=record.name, leaf=record.leaf, **columns)
+    return Known(begun, record.cursor.offset, record.cursor.lines)
 
 
 def _gathered(path: str, descriptor: int, known: Known | None) -> Outline:
@@ -286,10 +318,14 @@ def _head(data: bytes) -> dict[str, Any]:
     return head
 
 
-def _stands(descriptor: int, before: Identity, beginning: bytes) -> bool:
+def _stands(descriptor: int, before: Identity, beginning: bytes, covered: Covered | None) -> bool:
     """Whether the file is what it was, or only grew since."""
     now = identity(os.fstat(descriptor))
     if now == before:
         return True
+    if covered:
+        cursor = covered.record.cursor
+        held = now.size >= cursor.offset
+        return held and checksum(descriptor, cursor.offset) == cursor.checksum
     grew = now.size >= before.size
     return grew and read_at(descriptor, 0, len(beginning)) == beginning

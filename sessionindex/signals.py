@@ -20,8 +20,11 @@ import struct
 from typing import Any, Final, NamedTuple
 
 from sessionindex.fold import token
-from sessionindex.text import is_blank
+from sessionindex.text import BLANKS, is_blank
 from sessionindex.touched import Touched, by_call, by_summary
+
+DURABLE: Final = 2
+"""From this version of a session on entries have ids of their own."""
 
 ROLES: Final = (
     "user",
@@ -36,6 +39,7 @@ ROLES: Final = (
 OTHER_ROLE: Final = 255
 _CODES: Final = {role: code for code, role in enumerate(ROLES, 1)}
 USER: Final = _CODES["user"]
+_TOLD: Final = frozenset(("user", "assistant", "toolResult", "custom", "system"))
 _CONTROLS: Final = frozenset({"dcp-journal", "dcp-nudge"})
 SUMMARIES: Final = frozenset({"compaction", "branch_summary"})
 
@@ -49,7 +53,11 @@ class Call(NamedTuple):
 
 
 class Traits(NamedTuple):
-    """An entry in numbers; `result` is the token of the call that it answers, or 0."""
+    """An entry in numbers.
+
+    `result` is the token of the call that a tool result answers, `kept` that of the first entry
+    that a compaction keeps; 0 for none.
+    """
 
     role: int = 0
     is_control: bool = False
@@ -59,10 +67,12 @@ class Traits(NamedTuple):
     is_error: bool = False
     is_compaction: bool = False
     is_branch_summary: bool = False
+    is_ignored: bool = False
     result: int = 0
     calls: tuple[int, ...] = ()
     reads: tuple[int, ...] = ()
     modified: tuple[int, ...] = ()
+    kept: int = 0
 
 
 _NOTHING: Final = Traits()
@@ -72,20 +82,16 @@ _NOTHING: Final = Traits()
 
 
 def is_entry(value: Any) -> bool:
-    """Whether a parsed line is an entry of the tree: it has an id and a type of its own."""
+    """Whether a parsed line stands in the tree: it has an id of its own and is no header."""
     if not isinstance(value, dict):
         return False
-    name, kind = value.get("id"), value.get("type")
-    return isinstance(name, str) and bool(name) and _is_type(kind)
-
-
-def _is_type(kind: Any) -> bool:
-    return isinstance(kind, str) and kind not in ("", "session")
+    name = value.get("id")
+    return isinstance(name, str) and bool(name) and value.get("type") != "session"
 
 
 def message(value: dict[str, Any]) -> dict[str, Any] | None:
     """The message of a message entry; None where the entry is none, or has no object for one."""
-    held = value.get("message") if value["type"] == "message" else None
+    held = value.get("message") if value.get("type") == "message" else None
     return held if isinstance(held, dict) else None
 
 
@@ -144,6 +150,18 @@ def _calls(content: Any) -> tuple[Call, ...]:
     )
 
 
+def is_untold(value: dict[str, Any], found: Traits) -> bool:
+    """Whether an entry may hold words that none of the kinds of search holds.
+
+    Those of a message are told by its role; recovery reads the content and the calls of any.
+    """
+    held = message(value)
+    if held is None:
+        return False
+    spoken = held.get("role")
+    return (bool(found.calls) and spoken != "assistant") or (found.has_text and spoken not in _TOLD)
+
+
 def answered(value: dict[str, Any]) -> str | None:
     """The id of the call that a tool result answers."""
     return _of_result(value, "toolCallId")
@@ -183,8 +201,13 @@ def _touched(called: tuple[Call, ...]) -> Touched:
 
 
 def traits(value: dict[str, Any]) -> Traits:
-    """The traits of an entry (a value that `is_entry` admits)."""
-    kind = value["type"]
+    """The traits of an entry (a value that `is_entry` admits).
+
+    One without a type is a link of the tree and nothing else.
+    """
+    kind = value.get("type")
+    if not isinstance(kind, str) or not kind:
+        return Traits(is_ignored=True)
     if kind == "message":
         held = message(value)
         return _of_message(held) if held is not None else _NOTHING
@@ -202,7 +225,13 @@ def traits(value: dict[str, Any]) -> Traits:
         is_branch_summary=kind != "compaction",
         reads=tuple(map(token, files.reads)),
         modified=tuple(map(token, files.modified)),
+        kept=_kept(value) if kind == "compaction" else 0,
     )
+
+
+def _kept(value: dict[str, Any]) -> int:
+    first = value.get("firstKeptEntryId")
+    return token(first) if isinstance(first, str) and first else 0
 
 
 def _of_message(held: dict[str, Any]) -> Traits:
@@ -220,6 +249,7 @@ def _of_message(held: dict[str, Any]) -> Traits:
         is_result and held.get("isError") is True,
         False,
         False,
+        False,
         token(answers) if isinstance(answers, str) else 0,
         tuple([token(call.id) for call in called]),
         tuple(map(token, files.reads)),
@@ -228,7 +258,7 @@ def _of_message(held: dict[str, Any]) -> Traits:
 
 
 _COUNTS: Final = struct.Struct("<III")
-_CALLS_AT: Final = 16
+_CALLS_AT: Final = 24
 _FLAGS: Final = (
     "is_control",
     "starts_section",
@@ -237,6 +267,7 @@ _FLAGS: Final = (
     "is_error",
     "is_compaction",
     "is_branch_summary",
+    "is_ignored",
 )
 
 
@@ -245,23 +276,30 @@ ROLE: Final = 0xFF
 CONTROL: Final = 1 << 8 + _FLAGS.index("is_control")
 STARTS: Final = 1 << 8 + _FLAGS.index("starts_section")
 COMPACTION: Final = 1 << 8 + _FLAGS.index("is_compaction")
+IGNORED: Final = 1 << 8 + _FLAGS.index("is_ignored")
+FACTS: Final = 1 << 8 + len(_FLAGS)
+"""Whether there are tokens in the second column."""
+
+_BITS: Final = tuple((1 + place, 1 << 8 + place) for place in range(len(_FLAGS)))
 
 
 def shape(found: Traits) -> int:
     """The first column: what needs no tokens."""
     bits = found.role | len(found.calls) << _CALLS_AT
-    for place, flag in enumerate(found[1 : 1 + len(_FLAGS)], 8):
-        bits |= bool(flag) << place
+    for place, bit in _BITS:
+        if found[place]:
+            bits |= bit
     return bits
 
 
 def pack(found: Traits) -> tuple[int, bytes]:
     """The two columns of an entry."""
-    tokens = (found.result, *found.calls, *found.reads, *found.modified)
-    if len(tokens) == 1 and not found.result:
+    # No result of a call is a compaction: they share a place.
+    tokens = (found.result or found.kept, *found.calls, *found.reads, *found.modified)
+    if len(tokens) == 1 and not tokens[0]:
         return shape(found), b""
     counts = _COUNTS.pack(len(found.calls), len(found.reads), len(found.modified))
-    return shape(found), counts + struct.pack(f"<{len(tokens)}Q", *tokens)
+    return shape(found) | FACTS, counts + struct.pack(f"<{len(tokens)}Q", *tokens)
 
 
 def unpack(bits: int, facts: bytes) -> Traits:
@@ -271,11 +309,42 @@ def unpack(bits: int, facts: bytes) -> Traits:
     if not facts:
         return found
     counts = _COUNTS.unpack_from(facts)
-    result, *tokens = struct.unpack_from(f"<{1 + sum(counts)}Q", facts, _COUNTS.size)
+    first, *tokens = struct.unpack_from(f"<{1 + sum(counts)}Q", facts, _COUNTS.size)
     reads_at, modified_at = counts[0], counts[0] + counts[1]
     return found._replace(
-        result=result,
+        result=0 if found.is_compaction else first,
+        kept=first if found.is_compaction else 0,
         calls=tuple(tokens[:reads_at]),
         reads=tuple(tokens[reads_at:modified_at]),
         modified=tuple(tokens[modified_at:]),
     )
+
+
+class Tip:
+    """What Pi takes from the lines of a file in their order: the leaf, and the session's name.
+
+    `leaf` is the token of the last entry line, 0 where that line has no id.
+    """
+
+    def __init__(self, version: int, leaf: int = 0, name: str | None = None) -> None:
+        self.leaf = leaf
+        self.name = name
+        self._durable = version >= DURABLE
+
+    def pass_by(self, value: Any) -> bool:
+        """Take the value of a line into account; whether it is an entry of the tree."""
+        if not isinstance(value, dict):
+            if value or value == []:  # what JavaScript takes for false is no line to Pi
+                self.leaf = 0
+            return False
+        kind = value.get("type")
+        if kind == "session":
+            return False  # ignored by Pi as well
+        if kind == "session_info":
+            name = value.get("name")
+            self.name = (name.strip(BLANKS) or None) if isinstance(name, str) else None
+        if not self._durable or not is_entry(value):
+            self.leaf = 0
+            return False
+        self.leaf = token(value["id"])
+        return True

@@ -215,7 +215,7 @@ def changed(number: int, **change: Any) -> Callable[[list[Fields]], list[Fields]
     return forged
 
 
-MOVED = "indexed at another place, instant or parent"
+MOVED = "indexed at another place, instant, parent or shape"
 ENTRIES: tuple[tuple[int, str, Callable[[list[Fields]], Iterable[Fields]]], ...] = (
     (2, "not indexed", lambda documents: documents[1:]),
     (6, "not indexed", lambda documents: documents[:-1]),

@@ -7,13 +7,14 @@ answer is asked of the index and of the file alone, and both must be equal.
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from build import PROJECT, encoded, put, session, stamp
+from build import PROJECT, append, encoded, put, session, stamp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,8 +38,11 @@ def fields(kind: str, text: str, name: str) -> Value:
         "user": {"content": text},
         "assistant": {"content": blocks(text, name)},
         "toolResult": {"content": text, "toolCallId": name, "toolName": "read", "isError": True},
-        "robot": {"content": text},
+        "robot": {"content": blocks(text, name)},
+        "bashExecution": {"content": text, "command": "ls"},
     }
+    if kind == "untyped":
+        return {}
     if kind in messages:
         return {"type": "message", "message": {"role": kind, **messages[kind]}}
     held = {"compaction": "summary", "branch_summary": "summary", "custom_message": "content"}
@@ -48,19 +52,20 @@ def fields(kind: str, text: str, name: str) -> Value:
 
 
 KINDS = ["user", "assistant", "toolResult", "robot", "compaction", "branch_summary"]
-KINDS += ["custom_message", "dcp-nudge", "dcp-journal", "state"]
+KINDS += ["custom_message", "dcp-nudge", "dcp-journal", "state", "untyped", "bashExecution"]
 ENTRIES = st.lists(
     st.builds(
-        lambda kind, text, name, parent: {
+        lambda kind, text, name, parent, when: {
             **fields(kind, text, name),
             "id": name,
             "parentId": parent,
-            "timestamp": stamp(1),
+            "timestamp": when,
         },
         st.sampled_from(KINDS),
         st.sampled_from(TEXTS),
         st.sampled_from(NAMES) | st.integers(0, 30).map("n{:07}".format),
         st.sampled_from([*NAMES, None, "", "missing"]) | st.integers(0, 30).map("n{:07}".format),
+        st.sampled_from([stamp(1), stamp(1), None, 5]),
     ),
     min_size=1,
     max_size=14,
@@ -91,7 +96,15 @@ def selected(entries: list[Value], scope: str, leaf: str | None) -> list[Value]:
             chosen.append(entry)
             entry = by_id.get(entry["parentId"])
         chosen.reverse()
-    return [one for one in chosen if one.get("customType") not in ("dcp-nudge", "dcp-journal")]
+    return [one for one in typed(chosen) if one.get("customType") not in CONTROLS]
+
+
+CONTROLS = ("dcp-nudge", "dcp-journal")
+
+
+def typed(entries: list[Value]) -> list[Value]:
+    """A line without a type is a link between others and nothing else."""
+    return [one for one in entries if "type" in one]
 
 
 def parted(entries: list[Value]) -> list[list[Value]]:
@@ -109,14 +122,20 @@ def parted(entries: list[Value]) -> list[list[Value]]:
 @contextmanager
 def written(entries: list[Value]) -> Iterator[tuple[SessionIndex, str]]:
     with tempfile.TemporaryDirectory() as folder:
-        data = session("s").bytes() + b"".join(encoded(entry) + b"\n" for entry in entries)
+        lines = [encoded(entry) + b"\n" for entry in entries]
+        half = len(lines) // 2
+        data = session("s").bytes() + b"".join(lines[:half])
         path = put(Path(folder, "sessions"), PROJECT, "s", data)
         with SessionIndex(
             Path(folder, "sessions"), index_dir=Path(folder, "index"), settings={},
             current_session="",
         ) as index:  # fmt: skip
             index.refresh()
+            append(path, b"".join(lines[half:]))
             yield index, path
+            if random.Random(len(data)).random() < 0.2:  # now and then, as every test does
+                index.refresh()
+                assert index.check().differences == ()
 
 
 def pages(index: SessionIndex, tool: str, path: str, leaf: str | None, **params: Any) -> list[Any]:
@@ -158,8 +177,8 @@ def test_overview(entries: list[Value], scope: str, leaf: str | None, size: int)
         whole = found[0]
         assert whole.all_entries == len(selected(entries, "all", None))
         assert whole.active_entries == len(selected(entries, "active", leaf))
-        parents = {entry["parentId"] for entry in entries}
-        assert whole.leaves == sum(entry["id"] not in parents for entry in entries)
+        parents = {entry["parentId"] for entry in typed(entries)}
+        assert whole.leaves == sum(entry["id"] not in parents for entry in typed(entries))
 
 
 @given(
@@ -248,7 +267,7 @@ def test_recovery_context(entries: list[Value], scope: str, leaf: str | None) ->
         pending: dict[str, str] = {}
         reads: dict[str, None] = {}
         for entry, role in zip(chosen, roles, strict=True):
-            if role == "assistant":
+            if role in ("assistant", "robot"):
                 held = entry["message"]["content"]
                 pending[held[1]["id"]] = entry["id"]
                 if path_of := held[1]["arguments"]["path"].strip():

@@ -11,13 +11,14 @@ import pytest
 from build import Builder, append, encoded, put, session, stamp
 from hypothesis import given
 from hypothesis import strategies as st
+from scratch import Store
 
 from sessionindex import files, jsonline
 from sessionindex import session as sessions
 from sessionindex.files import Changed
 from sessionindex.fold import token, told
 from sessionindex.model import Line
-from sessionindex.session import Gathering, Known, NoSession, OpenSession, Outline, headed, opened
+from sessionindex.session import Gathering, NoSession, OpenSession, Outline, headed, opened
 
 
 def outlined(path: str) -> Outline:
@@ -65,7 +66,7 @@ def test_an_outline(place: Any) -> None:
         ("a line without an id", line(id="a") + b"\n" + line() + b"\n", ["a"], None),
         ("no timestamp is needed", b'{"type":"x","id":"a"}\n', ["a"], "a"),
         ("nor a parent", line(id="a", parentId=5) + b"\n", ["a"], "a"),
-        ("no type", line(id="a") + b'\n{"id":"b"}\n', ["a"], None),
+        ("a link without a type", line(id="a") + b'\n{"id":"b"}\n', ["a", "b"], "b"),
         ("a second header", line(id="a") + b'\n{"type":"session","id":"b"}\n', ["a"], "a"),
         ("blank and broken lines", line(id="a") + b'\n\n  \n{"id":\n', ["a"], "a"),
         ("what JavaScript skips", line(id="a") + b'\nnull\n0\nfalse\n""\n', ["a"], "a"),
@@ -253,14 +254,22 @@ def test_an_outline_goes_on_from_what_is_known(cut: int) -> None:
     assert columns(gathered(part, lines[1 + cut :])) == columns(whole)
 
 
-def test_opened_from_what_is_known(place: Any) -> None:
-    path = place(long_story())
-    whole = outlined(path)
-    half = whole.offsets[450]
-    begun = Gathering(headed(path, jsonline.value(Path(path).read_bytes().split(b"\n")[0])))
-    for one in [*jsonline.split(Path(path).read_bytes()[:half], 1, 0)][1:]:
-        begun.add(one)
-    known = Known(begun.outline(), half, whole.line_nos[450] - 1)
-    with opened(path, known=known) as view:
-        assert columns(view.outline) == columns(whole)
-        assert view.one(899)["type"] == "message"
+def test_opened_from_what_the_index_knows(store: Store) -> None:
+    """Fresh, or with a tail, or rewritten: the outline is that of the file alone."""
+    story = long_story()
+    path = store.put("a", story)
+    store.index.refresh()
+    for change in ("none", "append", "torn", "rewrite"):
+        if change == "append":
+            before = len(story)
+            append(path, story.info(" a name ").user("more").tail(before))
+        elif change == "torn":
+            append(path, story.user("torn").tail(len(story) - 1)[:-1])
+        elif change == "rewrite":
+            store.put("a", session("b").user("other").compaction("short"))
+        reader = store.index._present.reader()
+        whole = outlined(path)
+        with opened(path, reader=reader, spelled=path) as view:
+            assert columns(view.outline) == columns(whole)
+            assert (view.covered is None) == (change == "rewrite")
+            assert view.one(len(whole) - 1)["id"]

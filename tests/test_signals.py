@@ -58,6 +58,8 @@ RESULT = USER + 2
         ("errors are of results", message("assistant", isError=True), Traits(ASSISTANT)),
         ("compaction", entry("compaction", summary="s", details={"readFiles": ["a.py"]}),
          Traits(starts_section=True, has_text=True, is_compaction=True, reads=(PATH,))),
+        ("kept", entry("compaction", firstKeptEntryId="c1"),
+         Traits(starts_section=True, is_compaction=True, kept=C1)),
         ("branch summary", entry("branch_summary", details={"modifiedFiles": "a.py"}),
          Traits(starts_section=True, is_branch_summary=True, modified=(PATH,))),
         ("control", entry("custom", customType="dcp-journal"), Traits(is_control=True)),
@@ -66,6 +68,7 @@ RESULT = USER + 2
         ("odd custom", entry("custom", customType=["dcp-nudge"]), Traits()),
         ("said aloud", entry("custom_message", customType="dcp-nudge", content="x"),
          Traits(has_text=True)),
+        ("no type", {"id": "a"}, Traits(is_ignored=True)),
         ("anything else", entry("label", label="x"), Traits()),
     ],
 )  # fmt: skip
@@ -78,11 +81,11 @@ def test_traits(rule: str, value: dict[str, Any], expected: Traits) -> None:
     [
         (entry("message"), True),
         (entry("session"), False),
-        (entry(""), False),
+        (entry(""), True),
         ({"type": "message"}, False),
         ({"type": "message", "id": ""}, False),
         ({"type": "message", "id": 5}, False),
-        ({"type": None, "id": "a"}, False),
+        ({"type": None, "id": "a"}, True),
         ([], False),
         (None, False),
     ],
@@ -98,18 +101,22 @@ TOKENS = st.lists(st.integers(1, 2**64 - 1), max_size=5).map(tuple)
     st.builds(
         Traits,
         st.integers(0, 255),
-        *[st.booleans()] * 7,
+        *[st.booleans()] * 8,
         st.integers(0, 2**64 - 1),
         TOKENS,
         TOKENS,
         TOKENS,
+        st.integers(0, 2**64 - 1),
     )
 )
 def test_packing_loses_nothing(found: Traits) -> None:
+    """What answers a call is no compaction, and only a compaction keeps anything."""
+    found = found._replace(**{"result" if found.is_compaction else "kept": 0})
     shape, facts = pack(found)
     assert unpack(shape, facts) == found
     assert 0 <= shape < 2**63
-    assert (facts == b"") == (not (found.result or found.calls or found.reads or found.modified))
+    assert (facts == b"") == (not any(found[9:]))
+    assert bool(shape & signals.FACTS) == bool(facts)
     assert bool(shape & signals.CONTROL) == found.is_control
     assert bool(shape & signals.STARTS) == found.starts_section
     assert bool(shape & signals.COMPACTION) == found.is_compaction

@@ -30,8 +30,8 @@ from sessionindex.scope import (
     place_in,
     select,
 )
-from sessionindex.session import OpenSession
-from sessionindex.signals import COMPACTION, OTHER_ROLE, ROLE, ROLES, Traits
+from sessionindex.session import OpenSession, Outline
+from sessionindex.signals import COMPACTION, IGNORED, OTHER_ROLE, ROLE, ROLES, Traits
 
 TOOL: Final = "session_overview"
 INVALID: Final = "Invalid or stale session_overview cursor for this scope."
@@ -125,7 +125,7 @@ def _counted(view: OpenSession, selection: Selection, leaf: int | None) -> Overv
     outline = view.outline
     active = len(select(outline, "active", leaf)) if selection.scope == "all" else len(selection)
     every = len(select(outline, "all", leaf)) if selection.scope == "active" else len(selection)
-    leaves = tree.leaves(outline.ids, outline.parents)
+    leaves = _leaves(outline)
     return Overview(
         selection.scope,
         outline.session_id,
@@ -142,6 +142,12 @@ def _counted(view: OpenSession, selection: Selection, leaf: int | None) -> Overv
         False,
         None,
     )
+
+
+def _leaves(outline: Outline) -> int:
+    """Childless entries of the whole file, control entries among them."""
+    rows = [row for row, shape in enumerate(outline.shapes) if not shape & IGNORED]
+    return tree.leaves([outline.ids[row] for row in rows], [outline.parents[row] for row in rows])
 
 
 def _sections(

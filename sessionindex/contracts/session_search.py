@@ -3,7 +3,7 @@
 One match for each entry whose text (`rendering.search_text`) holds the query, without case unless
 asked otherwise. Every entry that may match is read, so the total is exact; lines are rejected by
 their bytes before they are parsed, and somebody who knows which rows can match at all (an index)
-says so with `candidates`. Memory is a batch of lines and a page of matches.
+says so (`OpenSession.candidates`). Memory is a batch of lines and a page of matches.
 
 The needles that candidates are asked for are the query without its line breaks: the blocks of an
 entry are joined by them, and each needle stands within one block.
@@ -11,7 +11,7 @@ entry are joined by them, and each needle stands within one block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -39,10 +39,6 @@ NO_QUERY: Final = "Search query must not be empty."
 INVALID: Final = "Invalid or stale session_search cursor for this scope/query."
 CHANGED: Final = "The session changed and the search cursor no longer resolves on this branch."
 _KINDS: Final[tuple[Kind, ...]] = ("text", "tools", "system")
-
-Candidates = Callable[[Sequence[str], bool], Collection[int] | None]
-"""Needles (all of which an entry must hold) and whether case counts -> the rows that may match, a
-superset; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +82,6 @@ def session_search(
     view: OpenSession,
     question: SearchQuestion,
     fits: Callable[[SessionMatches], bool] = lambda _: True,
-    candidates: Candidates = lambda *_: None,
 ) -> SessionMatches:
     """The page; raises CallRefused, NothingFound, Changed."""
     scope, sensitive = question.scope, question.case_sensitive
@@ -97,7 +92,7 @@ def session_search(
     cursors = Cursors(TOOL, view, scope, query, sensitive)
     after = _after(selection, question, query, cursors)
     found = _Found(view, selection, query, sensitive)
-    found.look(candidates, after, question.limit)
+    found.look(after, question.limit)
     if after >= 0 and not found.has_before:
         raise _refused(CHANGED, scope, query)
     matches = found.told()
@@ -146,12 +141,12 @@ class _Found:
         self.following = 0
         self.page: list[tuple[int, SessionMatch]] = []
 
-    def look(self, candidates: Candidates, after: int, limit: int) -> None:
+    def look(self, after: int, limit: int) -> None:
         """Read whatever may match; keep the first `limit` matches past the position `after`."""
         needles = [part for part in self._query.split("\n") if part]
         rows = self._selection.rows
         positions: Sequence[int] = range(len(rows))
-        known = candidates(needles, self._sensitive)
+        known = self._view.candidates(needles, _KINDS)
         if known is not None:
             positions = [position for position in positions if rows[position] in known]
         test = RawTest(needles, case_sensitive=self._sensitive, kinds=_KINDS, every=True)

@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import tantivy
 from tantivy import Occur, Query
 
+from sessionindex import signals
 from sessionindex.fold import GRAM, grams, key
 from sessionindex.index import schema
 from sessionindex.index.schema import Record
@@ -32,6 +33,7 @@ _PREFIX_TERMS: Final = 4096
 _FIRST_PAGE: Final = 200
 _LARGEST_PAGE: Final = 20_000
 _COLUMNS: Final = ("session", "line_no", "offset", "length")
+_OUTLINE: Final = ("line_no", "offset", "length", "id", "parent", "shape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,18 @@ class Candidates:
     offsets: list[int]
     lengths: list[int]
     instants: list[int]
+
+
+class Columns(NamedTuple):
+    """What stands in the tree of a file: one item for each entry, in the order of the file."""
+
+    line_nos: list[int]
+    offsets: list[int]
+    lengths: list[int]
+    ids: list[int]
+    parents: list[int]
+    shapes: list[int]
+    facts: list[bytes]
 
 
 class Reader:
@@ -183,6 +197,46 @@ class Reader:
         found.sort()
         return found
 
+    def outline(self, key: int) -> Columns:
+        """What stands in the tree of a file, in the order of its lines."""
+        query = Query.const_score_query(self._term("session", key), 1.0)
+        with translated("read columns"):
+            found: Any = self._searcher.search(
+                query,
+                limit=max(1, self._searcher.num_docs),
+                count=False,
+                order_by_field="line_no",
+                order=tantivy.Order.Asc,
+            )
+            addresses = [address for _, address in found.hits]
+            ids = self._searcher.fast_field_values("id", addresses)
+            pairs = zip(addresses, ids, strict=True)
+            addresses = [address for address, number in pairs if number]
+            columns: list[Any] = [
+                self._searcher.fast_field_values(name, addresses) for name in _OUTLINE
+            ]
+            if any(None in column for column in columns):
+                raise ValueError("a column has a gap")
+            doc = self._searcher.doc
+            facts = [
+                bytes(doc(address).get_first("facts") or b"") if shape & signals.FACTS else b""
+                for address, shape in zip(addresses, columns[-1], strict=True)
+            ]
+        return Columns._make([*columns, facts])
+
+    def lines_holding(
+        self, key: int, needles: Sequence[str], kinds: tuple[Kind, ...]
+    ) -> set[int] | None:
+        """The lines of a file that may hold every needle, or words that no kind holds.
+
+        None where the needles narrow nothing.
+        """
+        narrowed = self._grams(Plan(tuple(needles), True, kinds))
+        if narrowed is None:
+            return None
+        untold = self._term("flags", schema.UNTOLD)
+        return self._lines([self._term("session", key), _any([narrowed, untold])])
+
     def sessions_of(self, plan: Plan) -> set[int]:
         """The keys of the files that hold candidates."""
         return {key for page in self.candidates(plan) for key in page.sessions}
@@ -197,13 +251,22 @@ class Reader:
                 int(n or 0) for n in self._searcher.fast_field_values("session", addresses)
             )
 
+    def facts_of(self, key: int) -> dict[int, bytes]:
+        """The facts of the lines of a file that have any, by line."""
+        addresses = self._addresses([self._term("session", key)])
+        with translated("read facts"):
+            lines = self._searcher.fast_field_values("line_no", addresses)
+            stored = (self._searcher.doc(address).get_first("facts") for address in addresses)
+            pairs = zip(lines, stored, strict=True)
+            return {int(line or 0): bytes(one) for line, one in pairs if one}
+
     def entries_of(self, key: int) -> list[tuple[int, ...]]:
-        """(line_no, offset, length, instant as stored, id, parent) of every entry of a file."""
+        """(line_no, offset, length, then the other columns as stored) of every line of a file."""
         addresses = self._addresses([self._term("session", key)])
         with translated("read columns"):
             columns: list[Any] = [
                 [-1 if value is None else value for value in values]
-                for name in ("line_no", "offset", "length", "instant", "id", "parent")
+                for name in ("line_no", "offset", "length", "instant", "id", "parent", "shape")
                 for values in [self._searcher.fast_field_values(name, addresses)]
             ]
         return list(zip(*columns, strict=True))

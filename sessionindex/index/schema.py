@@ -1,7 +1,9 @@
 """What is in the index: three kinds of document, their fields, and the format's number.
 
 *entry*: where it is (session key, line_no, offset, length), its instant, type and role, and the
-grams of its text. *file*: one for each session file, with everything `Record` says, as one stored
+grams of its text; what stands in the session's tree also has its shape and facts (`signals`). A
+line that is only that, for want of a readable timestamp, is an entry without instant and grams.
+*file*: one for each session file, with everything `Record` says, as one stored
 JSON array. *problems*: lines of a file that are no entries, as (line_no, number of the reason);
 one document for each time some were met, read only where they are asked for. No text of a message
 is stored; grams alone stand for it.
@@ -12,11 +14,12 @@ is stored; grams alone stand for it.
     line_no, offset, length   u64 columns; offset and length in bytes, without the LF
     instant   u64   column: milliseconds, moved by SHIFT so that none is negative
     id, parent      u64 columns: the tokens of entry ids (`fold.token`), 0 for none
+    shape           u64 column: `signals.pack`; its tokens are the entry's facts
     type, role      raw terms, cut to NAME characters (verification tests the whole)
     path            raw term of the file document: its path below the root
-    flags           raw terms: ALWAYS, ALWAYS_MORE, FLOATING
+    flags           raw terms: ALWAYS, ALWAYS_MORE, FLOATING, UNTOLD (`signals.is_untold`)
     grams           of text, tools and shell;   grams_more: of thinking, details and system
-    facts           stored bytes of the other two
+    facts           stored bytes
 
 A text longer than MAX_TEXT gets no grams but a flag, and every gram query says "grams or flag":
 exact all the same, and memory stays small. Wrong-typed values fail only at commit and unknown
@@ -38,7 +41,7 @@ import orjson
 import tantivy
 
 from sessionindex import entry as entries
-from sessionindex import jsonline
+from sessionindex import jsonline, signals
 from sessionindex.coverage import Cursor, Identity
 from sessionindex.fold import GRAM, PAD, key, token
 from sessionindex.model import Entry, Kind, Session
@@ -46,13 +49,14 @@ from sessionindex.text import compact_json
 from sessionindex.timestamps import instant_ms, stored
 
 _TANTIVY: Final = getattr(tantivy, "__version__", "unknown")
-FORMAT: Final = f"2 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
+FORMAT: Final = f"3 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
 SHIFT: Final = 8_640_000_000_000_000
 MAX_TEXT: Final = 8_000_000
 NAME: Final = 64
 ALWAYS: Final = "always"
 ALWAYS_MORE: Final = "always_more"
 FLOATING: Final = "floating"
+UNTOLD: Final = "untold"
 
 FIELD_OF: Final[dict[Kind, str]] = {
     "text": "grams",
@@ -67,7 +71,10 @@ ALWAYS_OF: Final = {"grams": ALWAYS, "grams_more": ALWAYS_MORE}
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the index knows of one file; `problems` are (number of the reason, how many lines)."""
+    """What the index knows of one file; `problems` are (number of the reason, how many lines).
+
+    `name` and `leaf` are those of `signals.Tip` after the last indexed line.
+    """
 
     key: int
     path: str
@@ -76,6 +83,7 @@ class Record:
     cursor: Cursor
     entries: int
     problems: tuple[tuple[int, int], ...]
+    leaf: int
 
 
 def build() -> tantivy.Schema:
@@ -84,7 +92,7 @@ def build() -> tantivy.Schema:
     builder.add_unsigned_field("session", stored=False, indexed=True, fast=True)
     for key_of in ("file", "problems"):
         builder.add_unsigned_field(key_of, stored=False, indexed=True, fast=False)
-    for column in ("line_no", "offset", "length", "instant", "id", "parent"):
+    for column in ("line_no", "offset", "length", "instant", "id", "parent", "shape"):
         builder.add_unsigned_field(column, stored=False, indexed=False, fast=True)
     for name in ("type", "role", "flags", "path"):
         builder.add_text_field(name, stored=False, tokenizer_name="raw", index_option="basic")
@@ -113,11 +121,9 @@ def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict
         "offset": offset,
         "length": length,
         "instant": entry.instant + SHIFT,
-        "id": token(entry.id) if entry.id else 0,
-        "parent": token(entry.parent_id) if entry.parent_id else 0,
         "type": name_term(entry.type),
     }
-    flags = []
+    flags = _place_in_tree(fields, entry.value) if entry.id else _no_place(fields)
     if entry.role is not None:
         fields["role"] = name_term(entry.role)
     if entry.floating:
@@ -140,6 +146,32 @@ def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict
     return fields, size
 
 
+def loose_document(
+    value: dict[str, Any], line_no: int, session: int, offset: int, length: int
+) -> dict[str, Any]:
+    """The fields of a line that stands in the tree and is no entry otherwise."""
+    fields = {"session": session, "line_no": line_no, "offset": offset, "length": length}
+    _place_in_tree(fields, value)
+    return fields | {"flags": [UNTOLD]}
+
+
+def _place_in_tree(fields: dict[str, Any], value: dict[str, Any]) -> list[str]:
+    """Add what the tree of a session needs to know; the flags that come of it."""
+    parent = value.get("parentId")
+    traits = signals.traits(value)
+    fields["id"] = token(value["id"])
+    fields["parent"] = token(parent) if isinstance(parent, str) and parent else 0
+    fields["shape"], facts = signals.pack(traits)
+    if facts:
+        fields["facts"] = facts
+    return [UNTOLD] if signals.is_untold(value, traits) else []
+
+
+def _no_place(fields: dict[str, Any]) -> list[str]:
+    fields["id"] = fields["parent"] = fields["shape"] = 0
+    return []
+
+
 def below(path: str, root: str) -> str:
     """A path of the root as the index spells it."""
     return os.path.relpath(path, root)
@@ -157,6 +189,7 @@ def file_document(record: Record, root: str) -> dict[str, Any]:
         [getattr(record.cursor, name) for name in _CURSOR],
         record.entries,
         list(map(list, record.problems)),
+        record.leaf,
     ]
     try:
         spelled = orjson.dumps(facts)
@@ -184,7 +217,7 @@ def record(facts: bytes, root: str) -> Record:
         found = orjson.loads(facts)
     except orjson.JSONDecodeError:
         found = jsonline.value(facts)
-    number, path, header, name, identity, cursor, count, problems = found
+    number, path, header, name, identity, cursor, count, problems, leaf = found
     session = Session(*header)
     moment = stored(session.timestamp) if not session.timestamp.endswith("Z") else None
     if moment and moment[1]:
@@ -197,4 +230,5 @@ def record(facts: bytes, root: str) -> Record:
         Cursor(Identity(*identity), *cursor),
         count,
         tuple((line_no, reason) for line_no, reason in problems),
+        leaf,
     )
