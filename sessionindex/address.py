@@ -45,24 +45,71 @@ def find(root: str, given: str, *, flat: bool, policy: Policy) -> Address:
     except OSError as error:
         reason = f"sessions root is not readable: {spoken(error)}"
         raise SessionFileError(reason, root) from error
-    inside = real_root.rstrip("/") + "/"
-    try:
-        os.stat(given)  # a slash after a file, and what cannot be resolved
-        real = os.path.realpath(given, strict=True)
-    except (OSError, ValueError) as error:
-        raise _unresolved(error, given, (root.rstrip("/") + "/", inside), policy) from error
-    if not real.startswith(inside):
-        raise _outside(given)
-    if policy.is_bound and not _is_admitted(real_root, real, flat, policy):
-        raise AccessDenied
+    roots = (root.rstrip("/") + "/", real_root.rstrip("/") + "/")
+    if policy.is_bound:
+        real = _admitted(real_root, roots, given, flat, policy)
+    else:
+        real = _resolved(roots, given)
     try:
         found = os.lstat(real)
     except OSError as error:
-        raise _unresolved(error, given, (inside,), policy) from error
+        raise (AccessDenied() if policy.is_bound else unreadable(error, given)) from error
     if not stat.S_ISREG(found.st_mode):
         kind = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL
         raise unreadable(OSError(kind, os.strerror(kind)), given)
     return Address(real, os.path.join(root, os.path.relpath(real, real_root)), identity(found))
+
+
+def _resolved(roots: tuple[str, str], given: str) -> str:
+    """The path without links; what is not there has to look as if it were inside."""
+    try:
+        os.stat(given)  # refuses a slash after a file too
+        real = os.path.realpath(given, strict=True)
+    except (OSError, ValueError) as error:
+        if not _normal(given).startswith(roots):
+            raise _outside(given) from error
+        if not isinstance(error, OSError):  # a NUL, or a surrogate that stands for no byte
+            error = OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        raise unreadable(error, given) from error
+    if not real.startswith(roots[1]):
+        raise _outside(given)
+    return real
+
+
+def _admitted(root: str, roots: tuple[str, str], given: str, flat: bool, policy: Policy) -> str:
+    """The same under a bound, where no answer may tell what is there from what is not.
+
+    `..` is taken as text: walking through a folder would tell that it is there.
+    """
+    path = _normal(given)
+    try:
+        real = os.path.realpath(path)
+    except (OSError, ValueError):
+        real = path
+    if not real.startswith(roots[1]):
+        if path.startswith(roots):
+            raise AccessDenied
+        raise _outside(given)
+    if given.endswith("/") or not _is_admitted(root, real, flat, policy) or not _exists(real):
+        raise AccessDenied
+    return real
+
+
+def is_below(root: str, given: str) -> bool:
+    """Whether a path says that it is inside the root, wherever it leads."""
+    return _normal(given).startswith(root.rstrip("/") + "/")
+
+
+def _normal(path: str) -> str:
+    path = os.path.normpath(path)
+    return "/" + path.lstrip("/") if path.startswith("//") else path
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:
+        return False
 
 
 def unreadable(error: OSError, path: str) -> SessionFileError:
@@ -72,18 +119,6 @@ def unreadable(error: OSError, path: str) -> SessionFileError:
 
 def _outside(given: str) -> SessionFileError:
     return SessionFileError(f"sessionPath is not under the sessions root: {given}", given)
-
-
-def _unresolved(
-    error: OSError | ValueError, given: str, roots: tuple[str, ...], policy: Policy
-) -> SessionFileError | AccessDenied:
-    if not os.path.normpath(given).startswith(roots):
-        return _outside(given)
-    if policy.is_bound:
-        return AccessDenied()
-    if not isinstance(error, OSError):  # a NUL, or a surrogate that stands for no byte
-        error = OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-    return unreadable(error, given)
 
 
 def _is_admitted(root: str, path: str, flat: bool, policy: Policy) -> bool:

@@ -58,7 +58,7 @@ def search(
             raise ParameterError(wire.CURSOR_REFUSED)
         question = replace(question, after=after)
     if question.session_paths is not None:
-        paths = tuple(map(present.confined, question.session_paths))
+        paths = tuple([present.confined(path, policy) for path in question.session_paths])
         question = replace(question, session_paths=paths)
     result, last = _answer(present, question, policy, brute, before_scan)
     if last is not None:

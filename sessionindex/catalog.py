@@ -83,7 +83,7 @@ def take(
         if verdict in ("fresh", "behind"):
             seen[path] = verdict, record, checked
             return record.session
-        seen[path] = verdict, None, 0
+        seen[path] = "stale" if verdict == "unsure" else verdict, None, 0
         return layout.read_header(path, listed)
 
     tree = layout.discover(root, flat=flat, policy=policy, header_of=header_of)

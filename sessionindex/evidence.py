@@ -2,8 +2,9 @@
 
 A catalog is a moment; reading comes after it. A file is therefore opened as the one that was
 listed, and what it is trusted for is asked again wherever its stat has changed: the indexed prefix
-by its checksum, a file without one by its header. After reading it is asked once more, so that
-nothing is taken from two states of a file. What only grew, or was only touched, goes on.
+by its checksum, a file without one by its header. After reading it is asked once more: what was
+read of an indexed prefix stands if the checksum does; what was read beyond it stands only if
+nothing has changed meanwhile, so that nothing is taken from two states of a file.
 
 `Changed` says that the question must be put again, to a new catalog. A question that was put too
 often gives up being strict: a file that keeps changing is then an OSError of its own.
@@ -29,7 +30,9 @@ def verified(
     file: File, places: Sequence[scan.Place], test: RawTest, *, strict: bool
 ) -> Iterator[Entry]:
     """The entries at places that the index names (ascending), which may match."""
-    with opened(file.path, file.found.identity, file.record, file.found.session, strict) as there:
+    with opened(
+        file.path, file.found.identity, file.record, file.found.session, strict, beyond=False
+    ) as there:
         version = file.found.session.version
         yield from scan.entries_at(there, places, test=test, version=version)
 
@@ -49,11 +52,18 @@ def scanned(file: File, test: RawTest, *, whole: bool, strict: bool) -> Iterator
 
 @contextmanager
 def opened(
-    path: str, listed: Identity, record: Record | None, head: Session | str, strict: bool
+    path: str,
+    listed: Identity,
+    record: Record | None,
+    head: Session | str,
+    strict: bool,
+    *,
+    beyond: bool = True,
 ) -> Iterator[int]:
     """A descriptor of a listed file, which must still be what it was when this ends.
 
-    `head` is what `layout.header_in` said of it. Raises Changed and OSError.
+    `head` is what `layout.header_in` said of it; `beyond` says that more is read than the indexed
+    prefix. Raises Changed and OSError.
     """
     try:
         descriptor, now = open_listed(path, listed)
@@ -62,10 +72,8 @@ def opened(
                 raise Changed(path)
             yield descriptor
             after = identity(os.fstat(descriptor))
-            if strict and not (
-                _stands(record, head, descriptor, now, after)
-                and (record is not None or after.size >= now.size)
-            ):
+            touched = strict and after != now
+            if touched and (beyond or not _stands(record, head, descriptor, now, after)):
                 raise Changed(path)
         finally:
             os.close(descriptor)

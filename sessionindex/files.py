@@ -93,7 +93,8 @@ def whole_lines(
     """(offset, bytes, complete): blocks of whole lines from `offset`, then a torn last line.
 
     Reads up to `limit`, or to the end of the file. Memory is one block, or the longest line where
-    that is longer; who does not want a line that is `torn` does not pay for its length.
+    that is longer. A torn line can be without end: who does not want one that is `torn` does not
+    pay for its length, and a long one that cannot be JSON comes as other bytes that are none.
     """
     carry: list[bytes] = []
     start = offset
@@ -101,8 +102,12 @@ def whole_lines(
         cut = data.rfind(b"\n") + 1
         if not cut:
             carry.append(data)
-            if not torn and len(carry) == _LONG and not _ends(descriptor, start, limit):
-                return
+            if len(carry) == _LONG and not _ends(descriptor, start, limit):
+                if not torn:
+                    return
+                if not _may_be_whole(descriptor, limit):
+                    carry = [_NOTHING_WHOLE]
+                    break
             continue
         block = b"".join((*carry, data[:cut])) if carry else data[:cut]
         yield start, block, True
@@ -114,6 +119,16 @@ def whole_lines(
 
 _LONG: Final = 4
 """Blocks that a line may take before somebody looks whether it ends at all."""
+
+
+_NOTHING_WHOLE: Final = b"{"
+
+
+def _may_be_whole(descriptor: int, limit: int | None) -> bool:
+    """Whether a JSON value could end where the file does."""
+    end = os.fstat(descriptor).st_size if limit is None else limit
+    last = read_at(descriptor, max(0, end - 4096), min(end, 4096)).rstrip(b" \t\r\n")[-1:]
+    return last in b'}]"0123456789el'  # also where blanks are all that is seen
 
 
 def _ends(descriptor: int, offset: int, limit: int | None) -> bool:

@@ -18,7 +18,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from sessionindex import layout
@@ -108,6 +108,8 @@ def decide(
 
 def _action(found: Found, verdicts: Mapping[str, Verdict], record: Record | None) -> Action:
     verdict = verdicts.get(found.path, "new")
+    if record and not record.cursor.lines and record.cursor.identity == found.identity:
+        return "nothing"  # not one whole line yet: nothing is claimed of it
     if record is None or verdict in ("new", "stale"):
         return "rebuild"
     if verdict == "behind":
@@ -162,7 +164,7 @@ class _Refresh:
         self._root = root
         self._flat = flat
         self._policy = policy
-        self._progress = progress
+        self._progress = None if policy.is_bound else progress  # bytes of whoever they are
 
     def run(self, kind: str, fresh: bool, paths: Sequence[str] | None) -> RefreshReport:
         began = time.monotonic()
@@ -174,7 +176,7 @@ class _Refresh:
             if paths is not None:
                 decisions = [one for one in decisions if _is_under(one.path, paths)]
             todo = [one for one in decisions if one.action != "nothing"]
-            run = _Run(clock, self._progress, todo)
+            run = _Run(self._root, self._flat, records, clock, self._progress, todo)
             if todo:
                 with Writer(generation, self._root, expected=run.total) as writer:
                     run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
@@ -238,7 +240,18 @@ class _Refresh:
 class _Run:
     """The carrying out of decisions that were made at a moment, and what came of it."""
 
-    def __init__(self, clock: int, progress: Progress | None, todo: Sequence[Decision]) -> None:
+    def __init__(
+        self,
+        root: str,
+        flat: bool,
+        records: Mapping[str, Record],
+        clock: int,
+        progress: Progress | None,
+        todo: Sequence[Decision],
+    ) -> None:
+        self._root = root
+        self._flat = flat
+        self._records = records
         self.total = sum(one.bytes for one in todo)
         self.done: list[Done] = []
         self.warnings: list[PathWarning] = []
@@ -252,12 +265,18 @@ class _Run:
         for one in todo:
             if one.action == "drop" and one.record:
                 writer.drop(one.record.key)
-                self.done.append(Done(one.path, one.record.session.cwd, "dropped"))
+                self.done.append(Done(one.path, self._cwd_of(one.path), "dropped"))
             elif one.found:
                 self._file(writer, one, one.found)
             if writer.is_full:
                 writer.commit()
         writer.commit()
+
+    def _cwd_of(self, path: str) -> str:
+        """The project that a file belonged to: that of the session which owned it, if known."""
+        owner = layout.owner(self._root, path, flat=self._flat)
+        record = self._records.get(owner or "")
+        return record.session.cwd if record else ""
 
     def _file(self, writer: Writer, one: Decision, found: Found) -> None:
         clock = time.time_ns()
@@ -287,7 +306,7 @@ class _Run:
         """Remember the identity that the bytes have just vouched for."""
         cursor = record.cursor._replace(identity=now, proven=is_proven(now, clock))
         if cursor != record.cursor and now.size >= cursor.offset:
-            writer.put(replace(record, cursor=cursor))
+            writer.put(record._replace(cursor=cursor))
 
     def _take(
         self,

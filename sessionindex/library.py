@@ -100,13 +100,7 @@ class SessionIndex(RecoveryTools):
         `in`. No limit and an exact count unless asked otherwise. Raises ParameterError,
         PolicyError, AccessDenied, SessionFileError.
         """
-        params: dict[str, Any] = {"terms": list(terms)}
-        for name, value in filters.items():
-            spelled = "in" if name == "kinds" else camel(name)
-            if spelled in params or name in ("in", "terms"):
-                raise ParameterError(f"unknown parameter: {name}")
-            if value is not None:
-                params[spelled] = value
+        params = _asked(filters, terms=list(terms))
         return asking.search(self._present, params, brute, self.before_scan)
 
     def call(
@@ -166,8 +160,7 @@ class SessionIndex(RecoveryTools):
 
         Raises ParameterError, PolicyError.
         """
-        asked = {camel(name): value for name, value in filters.items() if value is not None}
-        return asking.listing(self._present, asked, brute)
+        return asking.listing(self._present, _asked(filters), brute)
 
     # --- one session -----------------------------------------------------------------------------
 
@@ -178,8 +171,8 @@ class SessionIndex(RecoveryTools):
         `parent_ids`, `message_roles`, `search` as a mapping, …). Raises ParameterError,
         PolicyError, AccessDenied, SessionFileError.
         """
-        asked = {camel(name): value for name, value in filters.items() if value is not None}
-        return self.entries_answer({"sessionPath": os.fspath(path), **asked}, brute=brute)
+        named = os.fspath(path) if isinstance(path, os.PathLike) else path
+        return self.entries_answer(_asked(filters, sessionPath=named), brute=brute)
 
     def path_of(self, session: str | None) -> str:
         """The path of a session by its path, its id, or a beginning of its id that is unique.
@@ -342,3 +335,15 @@ class SessionIndex(RecoveryTools):
     def status(self) -> Status:
         """What is there and how much of it the index covers, within the access bound."""
         return status.take(self._present)
+
+
+def _asked(filters: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+    """Arguments in snake_case as the parameters of a tool; None asks nothing."""
+    params = dict(given)
+    for name, value in filters.items():
+        spelled = "in" if name == "kinds" else camel(name)
+        if spelled in params or name == "in" or name != name.lower() or name.endswith("_"):
+            raise ParameterError(f"unknown parameter: {name}")
+        if value is not None:
+            params[spelled] = value
+    return params

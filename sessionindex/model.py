@@ -12,7 +12,7 @@ instants are whole milliseconds since 1970 UTC.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Kind = Literal["text", "tools", "shell", "thinking", "details", "system"]
 
@@ -23,11 +23,11 @@ DEFAULT_KINDS: tuple[Kind, ...] = ("text", "tools", "shell")
 """The kinds searched where a call names none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """What a session file's first line says; `timestamp` is the stored string.
 
-    `version` is 0 where the header holds one that is no positive integer.
+    `version` is 0 where the header holds one that is no positive integer. (A tuple: thousands are
+    made when an index is opened.)
     """
 
     id: str

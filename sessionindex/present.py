@@ -151,15 +151,20 @@ class Present:
             headers_only=headers_only,
         )
 
-    def confined(self, path: str) -> str:
-        """A path that a caller gave, as the catalog spells it; raises SessionFileError."""
+    def confined(self, path: str, policy: Policy) -> str:
+        """A path that a caller gave, as the catalog spells it; raises SessionFileError.
+
+        With a bound, a link inside the root that leads out of it is refused like what is hidden.
+        """
         try:
             inside = named_path(self.root.path, path)
         except (OSError, ValueError):
             inside = None
-        if inside is None:
-            raise SessionFileError(f"sessionPath is not under the sessions root: {path}", path)
-        return inside
+        if inside is not None:
+            return inside
+        if policy.is_bound and address.is_below(self.root.path, path):
+            raise AccessDenied
+        raise SessionFileError(f"sessionPath is not under the sessions root: {path}", path)
 
     def addressed(self, path: str, policy: Policy) -> Address:
         """The file at an absolute path, whatever its name; may raise as `address.find`."""
@@ -190,7 +195,7 @@ class Present:
                 path = os.path.abspath(name)
             except OSError:  # the working directory is gone
                 path = name
-            return self.known(self.confined(path), now, policy)
+            return self.known(self.confined(path, policy), now, policy)
         exact = [file.found for file in now.files if file.found.session.id == name]
         some = exact or [f.found for f in now.files if f.found.session.id.startswith(name)]
         if len(some) == 1:

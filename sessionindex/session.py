@@ -26,8 +26,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from sessionindex import header, jsonline, scan, signals
 from sessionindex.catalog import verdict_of
-from sessionindex.coverage import EDGE, Identity
-from sessionindex.files import Changed, checksum, identity, open_listed, read_at, whole_lines
+from sessionindex.coverage import Identity
+from sessionindex.files import Changed, identity, open_listed, read_at, whole_lines
 from sessionindex.fold import token
 from sessionindex.index.reader import Reader
 from sessionindex.index.schema import Record
@@ -258,8 +258,8 @@ def opened(
     """The session in a file; its outline from the file alone, or on from what an index knows.
 
     `spelled` is the path as the index knows it. Raises NoSession, OSError (FileNotFoundError too),
-    and Changed where the file did more than grow meanwhile; not `strict`, only where a line that
-    was read is no longer there.
+    and Changed where the file changed meanwhile; not `strict`, only where a line that was read is
+    no longer there.
     """
     try:
         found = os.lstat(path)
@@ -269,11 +269,10 @@ def opened(
         raise NoSession("it is no regular file")
     descriptor, before = open_listed(path, identity(found))
     try:
-        beginning = read_at(descriptor, 0, min(EDGE, before.size))
         covered = _covered(path, before, reader, spelled)
         known = _known(path, descriptor, covered) if covered else None
         yield OpenSession(_gathered(path, descriptor, known), descriptor, covered)
-        if strict and not _stands(descriptor, before, beginning, covered):
+        if strict and identity(os.fstat(descriptor)) != before:
             raise Changed(path)
     finally:
         os.close(descriptor)
@@ -316,16 +315,3 @@ def _head(data: bytes) -> dict[str, Any]:
     if isinstance(head, str):
         raise NoSession(head)
     return head
-
-
-def _stands(descriptor: int, before: Identity, beginning: bytes, covered: Covered | None) -> bool:
-    """Whether the file is what it was, or only grew since."""
-    now = identity(os.fstat(descriptor))
-    if now == before:
-        return True
-    if covered:
-        cursor = covered.record.cursor
-        held = now.size >= cursor.offset
-        return held and checksum(descriptor, cursor.offset) == cursor.checksum
-    grew = now.size >= before.size
-    return grew and read_at(descriptor, 0, len(beginning)) == beginning

@@ -81,27 +81,25 @@ def window(start: object, end: object) -> Window:
     Raises ParameterError for an unreadable bound, start first, and for a range whose end
     lies before its start.
     """
-    start_ms = None if start is None else _bound("startTimestamp", start)[0]
-    end_ms = None if end is None else _bound("endTimestamp", end)[1]
+    start_ms = None if start is None else bound("startTimestamp", start)[0]
+    end_ms = None if end is None else bound("endTimestamp", end)[1]
     if start_ms is not None and end_ms is not None and end_ms <= start_ms:
         raise ParameterError(f"endTimestamp {end} resolves before startTimestamp {start}")
     return Window(start_ms, end_ms)
 
 
-def refusal(name: str, value: object) -> ParameterError:
-    """The error of a bound that cannot be read."""
-    return ParameterError(
-        f"{name} must be an ISO 8601 date, or an ISO 8601 date-time"
-        f" (one with no timezone is read in the host timezone): {spelled(value)}"
-    )
+def bound(name: str, value: object) -> tuple[int, int]:
+    """What a bound covers, half-open: one millisecond, or a whole local day.
 
-
-def _bound(name: str, value: object) -> tuple[int, int]:
-    """What a bound covers, half-open: one millisecond, or a whole local day."""
+    Raises ParameterError.
+    """
     shape = _BOUND.fullmatch(value) if isinstance(value, str) else None
     reading = stored(shape[0]) if shape else None
     if shape is None or reading is None:
-        raise refusal(name, value)
+        raise ParameterError(
+            f"{name} must be an ISO 8601 date, or an ISO 8601 date-time"
+            f" (one with no timezone is read in the host timezone): {spelled(value)}"
+        )
     ms, floating = reading
     if shape["time"] is None:
         return local_to_utc_ms(ms), local_to_utc_ms(ms + _DAY_MS)

@@ -1,8 +1,8 @@
 """Faults that people reported of tools like this one: each case is an input, steps and answers.
 
 The steps are those of `data/cases/NN/case.json`. A watcher that is named there is a refresh here:
-the promise is that a question needs none, so every `expect_search` and `expect_list` is asked
-before and after a refresh, with the index and from the files alone.
+the promise is that a question needs none, so every `expect_search`, `expect_list` and
+`expect_entries` is asked before and after a refresh, with the index and from the files alone.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ from typing import Any
 
 import pytest
 from build import append, encoded, session
-from scratch import Store, ask
+from scratch import Store, ask, entries
 
 from sessionindex import SessionIndex, SessionIndexError
 
 CASES = Path(__file__).parent / "data" / "cases"
 NUMBERS = ("01", "02", "03", "04", "05", "07", "08", "10", "12", "14", "17", "20", "21")
-LATER = ("expect_entries",)
-"""Steps that name operations this suite tests elsewhere."""
-QUIET = ("note", "start_daemon", "stop_daemon", *LATER)
+QUIET = ("note", "start_daemon", "stop_daemon")
 NOBODY = 65534
 
 
@@ -180,6 +178,14 @@ class Case:
         assert self.store.index.status().sessions == len(wanted)
         if "warnings" in step:
             self._warned(step, {one.path for one in found.warnings})
+
+    def _expect_entries(self, step: dict[str, Any]) -> None:
+        for _ in range(2):
+            found = entries(self.store.index, str(self._at(step["path"])))
+            assert [row.entry.line_no for row in found.rows] == step["lineNos"], step
+            problems = [{"lineNo": one.line_no, "code": one.code} for one in found.problems]
+            assert problems == step["warnings"], step
+            self.store.index.refresh()
 
     def _expect_exists(self, step: dict[str, Any]) -> None:
         assert self._at(step["path"]).exists()

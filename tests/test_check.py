@@ -125,7 +125,7 @@ def cursor(**change: Callable[[int], int]) -> Callable[[Record], Record]:
 
 
 def header(**change: Any) -> Callable[[Record], Record]:
-    return lambda record: replace(record, session=replace(record.session, **change))
+    return lambda record: record._replace(session=record.session._replace(**change))
 
 
 RECORDS: tuple[tuple[str, Callable[[Record], Record]], ...] = (
@@ -133,11 +133,11 @@ RECORDS: tuple[tuple[str, Callable[[Record], Record]], ...] = (
     ("the header", header(cwd="/elsewhere")),
     ("the header", header(timestamp_ms=0)),
     ("the header", header(version=1)),
-    ("the name", lambda record: replace(record, name="another")),
-    ("the name", lambda record: replace(record, name=None)),
-    ("the number of entries", lambda record: replace(record, entries=3)),
-    ("the number of problems", lambda record: replace(record, problems=())),
-    ("the number of problems", lambda record: replace(record, problems=((1, 2),))),
+    ("the name", lambda record: record._replace(name="another")),
+    ("the name", lambda record: record._replace(name=None)),
+    ("the number of entries", lambda record: record._replace(entries=3)),
+    ("the number of problems", lambda record: record._replace(problems=())),
+    ("the number of problems", lambda record: record._replace(problems=((1, 2),))),
     ("the number of lines", cursor(lines=lambda lines: lines - 1)),
     ("the checksum", cursor(checksum=lambda checksum: checksum ^ 1)),
     ("the digest of head and tail", cursor(head=lambda head: head ^ 1)),
@@ -176,7 +176,7 @@ def test_two_records_of_one_file(store: Store) -> None:
     """One of them would be believed, nobody knows which."""
     path = store.put("a", story())
     store.index.refresh()
-    forge(store, path, beside=lambda record: replace(record, key=77))
+    forge(store, path, beside=lambda record: record._replace(key=77))
     assert ("a", None, "2 records of one file") in found(store.index.check())
     repaired(store)
 
@@ -192,7 +192,7 @@ def test_two_files_of_one_key(store: Store) -> None:
         with Writer(generation, str(store.root), expected=0) as writer:
             writer.drop(records[other].key)
             fields = schema.file_document(
-                replace(records[other], key=records[path].key), str(store.root)
+                records[other]._replace(key=records[path].key), str(store.root)
             )
             writer.add(fields, 0)
             writer.commit()

@@ -1,8 +1,9 @@
 """Recorded answers of list_sessions, session_entries and mark_steering, replayed.
 
 `data/golden/tool-api` holds requests, the trees they are about, and what another implementation of
-the same contract answered. Every request is put three times: to a root that was never indexed, to
-an indexed one, and to the files alone.
+the same contract answered. Every request is put in four ways: to a root that was never indexed, to
+one whose files are too young for stat to vouch for them, to one whose index does, and to the files
+alone.
 
 What is not compared is what only that implementation can say: its parser's and the system's prose
 after a colon, integers beyond a double, and rows whose timestamp is none of ISO 8601, which may be
@@ -25,12 +26,13 @@ from typing import Any
 
 import pytest
 
-from sessionindex import SessionIndex, SessionIndexError
+from sessionindex import SessionIndex, SessionIndexError, coverage, layout
+from sessionindex.model import Session
 
 GIVEN = Path(__file__).parent / "data" / "golden" / "tool-api"
 CASES = gzip.decompress((GIVEN / "cases.jsonl.gz").read_bytes()).decode("utf-8").splitlines()
 NAMES = [json.loads(case)["name"] for case in CASES]
-MODES = ("cold", "indexed", "brute")
+MODES = ("cold", "young", "indexed", "brute")
 
 DECIDED = {
     "nasty/entries/--ver--/inf.jsonl": "a number beyond a double is null, and is spelled so",
@@ -95,8 +97,13 @@ def put(request: dict[str, Any], mode: str, trees: Path) -> dict[str, Any]:
     root = request.get("sessionsRoot", str(trees / "none"))
     folder = trees / mode / re.sub(r"\W+", "-", os.path.relpath(root, trees))
     how: dict[str, Any] = {"layout": "projects", "index_dir": folder}
-    if mode == "indexed" and not folder.exists() and os.path.isdir(root):
-        with SessionIndex(root, settings={}, current_session="", **how) as index:
+    if mode in ("young", "indexed") and not folder.exists() and os.path.isdir(root):
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            SessionIndex(root, settings={}, current_session="", **how) as index,
+        ):
+            if mode == "indexed":
+                patch.setattr(coverage, "RACY_NS", -1)  # as if nothing had changed for long
             index.refresh()
     current = request.get("currentSessionFile") or ""
     with SessionIndex(root, settings=effective(request), current_session=current, **how) as index:
@@ -151,6 +158,26 @@ def test_a_recorded_answer(case: str, mode: str, trees: Path, zone: None) -> Non
         assert ours != theirs, "no difference any more: take it out of DECIDED"
     else:
         assert ours == theirs
+
+
+def test_in_the_mode_indexed_headers_come_from_the_index(
+    trees: Path, zone: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a header whose line has no end yet, which is never indexed, is read from its file."""
+    given = [json.loads(case.replace("{ROOT}", str(trees / "trees"))) for case in CASES]
+    listings = [case["request"] for case in given if case["request"]["op"] == "list_sessions"]
+    for request in listings:
+        put(request, "indexed", trees)  # the first on a root makes its index
+    really = layout.read_header
+
+    def unindexed(path: str, listed: coverage.Identity) -> Session | str:
+        found = really(path, listed)
+        assert isinstance(found, str) or b"\n" not in Path(path).read_bytes()
+        return found
+
+    monkeypatch.setattr(layout, "read_header", unindexed)
+    answers = [put(request, "indexed", trees) for request in listings]
+    assert sum(len(one["result"]["sessions"]) for one in answers if one["ok"]) > 100
 
 
 def test_every_decision_is_about_a_case() -> None:

@@ -1,6 +1,7 @@
 """list_sessions: hierarchy, exclusion, filters, order, limit, warnings, refusals.
 
-Every answer is asked for with an index, with none, and from the files alone: all are equal.
+Every answer is asked for with no index, from the files alone, and with an index: one as it is
+found, one that cannot yet vouch for files as young as these, and one that can. All are equal.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def put(store: Store, name: str, stamp: str = "2026-01-01T00:00:00Z", **header: 
 
 
 def ask(store: Store, params: dict[str, Any] | None = None, **opened: Any) -> dict[str, Any]:
-    """The contract's answer: never indexed, as indexed before, anew, and from the files."""
+    """The contract's answer, in every way that there is to come by it."""
     params = params or {}
     none = store.open(index_dir=store.index_dir.with_name("never"), **opened)
     index = store.open(**opened)
@@ -47,9 +48,18 @@ def ask(store: Store, params: dict[str, Any] | None = None, **opened: Any) -> di
     ]
     if store.root.is_dir():
         store.index.refresh()
-        answers.append(index.call("list_sessions", params))
+        answers.append(index.call("list_sessions", params))  # headers are read: files are young
+        prove(store)
+        answers.append(index.call("list_sessions", params))  # headers come from the index
     assert len({json.dumps(answer) for answer in answers}) == 1  # the order of keys too
     return answers[0]
+
+
+def prove(store: Store) -> None:
+    """Refresh as if no file had changed for long: from now on stat alone vouches for each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coverage, "RACY_NS", -1)
+        store.index.refresh()
 
 
 def names(store: Store, rows: list[dict[str, Any]]) -> list[str]:
@@ -530,10 +540,8 @@ def test_headers_of_unchanged_files_are_not_read_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was indexed long enough after its last change is listed from the index alone."""
-    monkeypatch.setattr(coverage, "RACY_NS", 30_000_000)
-    paths = [put(store, name) for name, _ in FAMILY]
-    time.sleep(0.1)
-    store.index.refresh()
+    paths = [put(store, name, stamp, parentSession="/p.jsonl") for name, stamp in FAMILY]
+    wanted = ask(store)  # which leaves an index that vouches for every file
     read: list[str] = []
     really = layout.read_header
 
@@ -541,16 +549,18 @@ def test_headers_of_unchanged_files_are_not_read_again(
         read.append(path)
         return really(path, listed)
 
-    monkeypatch.setattr(layout, "read_header", counted)
-    monkeypatch.setattr("sessionindex.catalog.open_listed", None)  # nor any byte checked
-    answer = store.index.call("list_sessions", {})
-    assert read == []
-    new = put(store, "new")
-    assert len(store.index.call("list_sessions", {})["sessions"]) == 2
-    assert read == [new]
-    assert store.index.call("list_sessions", {}, brute=True)["sessions"][1] == answer["sessions"][0]
-    assert sorted(read[1:]) == sorted([*paths, new])
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(layout, "read_header", counted)
+        patch.setattr("sessionindex.catalog.open_listed", None)  # nor any byte checked
+        assert store.index.call("list_sessions", {}) == wanted
+        assert read == []
+        new = put(store, "new")
+        assert len(store.index.call("list_sessions", {})["sessions"]) == 2
+        assert read == [new]
+        read.clear()
+        brute = store.index.call("list_sessions", {}, brute=True)
+        assert brute["sessions"][1:] == wanted["sessions"]
+        assert sorted(read) == sorted([*paths, new])
 
 
 def test_a_header_that_was_rewritten_is_read_from_the_file(store: Store) -> None:

@@ -121,7 +121,7 @@ def parted(entries: list[Value]) -> list[list[Value]]:
 
 @contextmanager
 def written(entries: list[Value]) -> Iterator[tuple[SessionIndex, str]]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         lines = [encoded(entry) + b"\n" for entry in entries]
         half = len(lines) // 2
         data = session("s").bytes() + b"".join(lines[:half])

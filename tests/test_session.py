@@ -183,11 +183,13 @@ def test_a_file_that_was_cut(place: Any) -> None:
 
 
 def test_a_file_that_grows_is_still_the_same(place: Any) -> None:
-    """Even where a torn line is finished meanwhile."""
+    """Even where a torn line is finished meanwhile; but who is strict looks again."""
     path = place(session("s").user("a").raw(line(id="z")))
-    with opened(path) as view:
+    with opened(path, strict=False) as view:
         append(path, b"\n" + line(id="y") + b"\n")
         assert [value["id"] for _, value in view.read([1])] == ["z"]
+    with pytest.raises(Changed), opened(path):
+        append(path, line(id="x") + b"\n")
 
 
 def test_without_a_file_there_is_nothing_to_read() -> None:

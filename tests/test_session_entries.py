@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from scratch import Store, entries
 
 from sessionindex import SessionIndex, SessionIndexError, scan
+from sessionindex.contracts import session_entries
 from sessionindex.errors import AccessDenied, ParameterError, SessionFileError
 
 BOUND = {"piRetrospect": {"allowedProjects": ["app"]}}
@@ -38,10 +40,17 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
         "endTimestamp 2026-01-01 resolves before startTimestamp 2026-01-02",
     ),
     (
-        {"startTimestamp": None},
+        {"startTimestamp": None, "endTimestamp": "x"},
         "startTimestamp must be an ISO 8601 date, or an ISO 8601 date-time"
         " (one with no timezone is read in the host timezone): null",
     ),
+    (
+        {"startTimestamp": "x", "endTimestamp": None},
+        "startTimestamp must be an ISO 8601 date, or an ISO 8601 date-time"
+        " (one with no timezone is read in the host timezone): x",
+    ),
+    ({"startLineNo": 1e22, "endLineNo": 1e21}, "endLineNo 1e+21 is before startLineNo 1e+22"),
+    ({"startLineNo": 0, "search": 5}, "search must be an object"),
     ({"search": "x"}, "search must be an object"),
     ({"search": {}}, "search.terms must hold at least one term"),
     ({"search": {"terms": []}}, "search.terms must hold at least one term"),
@@ -280,7 +289,16 @@ def test_under_the_bound_nothing_can_be_told_apart(store: Store) -> None:
     bounded = store.open(settings=BOUND)
     store.index.refresh()
     folder = Path(denied).parent
-    refused = (denied, hidden, stray, headless, folder, folder / "missing.jsonl", folder / "x/y")
+    (folder / "out").symlink_to("/etc/passwd")
+    around = f"../{Path(allowed).parent.name}/a.jsonl"
+    around_real = f"/proc/self/root{folder}"
+    refused = (
+        *(denied, hidden, stray, headless, folder, folder / "missing.jsonl", folder / "x/y"),
+        *(folder / "out", folder / "in", f"{denied}/", f"{denied}\0", f"{folder}/\ud800"),
+        *(f"{around_real}/b.jsonl", f"{around_real}/missing.jsonl"),
+    )
+    for name in (folder, folder.with_name("--r-nosuch--"), f"{folder}/b/run/../..", f"{folder}/b/no/../.."):
+        assert len(entries(bounded, f"{name}/{around}").rows) == 1
     for closed in refused:
         with pytest.raises(AccessDenied):
             entries(bounded, str(closed))
@@ -288,6 +306,67 @@ def test_under_the_bound_nothing_can_be_told_apart(store: Store) -> None:
         assert len(entries(bounded, opened).rows) == 1
     with pytest.raises(SessionFileError, match="not under the sessions root"):
         bounded.session_entries(str(store.root.parent / "elsewhere.jsonl"))
+
+
+def test_a_name_that_is_not_utf8_is_read_where_it_is_asked_for(store: Store) -> None:
+    """Listing warns of it and no index has it, but a path can name it."""
+    path = store.put("a", session("a").user("needle"))
+    odd = os.fsencode(path)[:-7] + b"\xff.jsonl"
+    Path(os.fsdecode(odd)).write_bytes(Path(path).read_bytes())
+    store.index.refresh()
+    assert len(entries(store.index, os.fsdecode(odd)).rows) == 1
+
+
+def test_arguments_of_the_library_are_its_own(store: Store) -> None:
+    """Names are snake_case, each once; a path is nothing else."""
+    path = store.put("a", story())
+    for filters in ({"session_path": path}, {"startLineNo": 2}, {"limit_": 2}):
+        with pytest.raises(ParameterError, match="unknown parameter"):
+            store.index.session_entries(path, **filters)
+    with pytest.raises(ParameterError, match="sessionPath must be a non-empty string"):
+        store.index.session_entries(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_no_answer_mixes_two_states_of_a_file(
+    store: Store, monkeypatch: pytest.MonkeyPatch, indexed: bool
+) -> None:
+    """A rewrite while the file is read, longer and with the same header, is asked again."""
+    old, new = session("a"), session("a")
+    for number in range(3000):
+        old.user(f"old {number} " + "x" * 2000)
+        new.user(f"new {number} " + "x" * 2001)
+    path = store.put("a", old.bytes()[: 400_000 if indexed else None])
+    store.index.refresh()
+    append(path, old.bytes()[os.path.getsize(path) :])
+    whole = session_entries.whole_lines
+
+    def rewritten(*arguments: Any) -> Any:
+        for number, block in enumerate(whole(*arguments)):
+            yield block
+            if number == 0 and b"old" in block[1]:
+                Path(path).write_bytes(new.bytes())
+
+    monkeypatch.setattr(session_entries, "whole_lines", rewritten)
+    found = store.index.session_entries(path, brute=not indexed)
+    said = {(row.text or "")[:3] for row in found.rows}
+    assert said == {"new"} and len(found.rows) == 3000
+
+
+def test_a_line_without_end_is_not_kept(store: Store) -> None:
+    """What cannot be JSON is a problem whatever its length, and costs no memory."""
+    path = store.put("a", session("a").user("needle"))
+    with open(path, "ab") as file:
+        file.write(b'{"type":"message","text":"')
+    os.truncate(path, 256 << 20)
+    tracemalloc.start()
+    found = store.index.session_entries(path, brute=True)
+    assert len(store.index.search("needle", brute=True).hits) == 1
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [(one.line_no, one.code) for one in found.problems] == [(3, "invalid_json")]
+    assert len(found.rows) == 1 and peak < 60 << 20
+    os.truncate(path, 1000)
 
 
 def test_a_flat_root_owns_by_name(tmp_path: Path) -> None:

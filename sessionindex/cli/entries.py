@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import click
 
-from sessionindex import SessionIndex
 from sessionindex.cli import options, transcript
 from sessionindex.cli.render import Style, harmless, who
 from sessionindex.contracts.session_entries import EntriesResult
+from sessionindex.model import Problem
 from sessionindex.text import squeeze
+from sessionindex.wire.entries import question_of
 from sessionindex.wire.output import dumps
 
 _EXAMPLES: Final = """\b
@@ -23,7 +24,8 @@ Examples:
   sessionindex entries 019f711c --lines 90-120 --raw   those lines as they stand
 """
 _LINES: Final = re.compile("([1-9][0-9]{0,17})?(-)?([1-9][0-9]{0,17})?")
-_SHOWN: Final = 3
+_NAMED: Final = 10
+"""How many lines that are no entries, or rows of them, are named; the rest is counted."""
 
 
 @click.command(epilog=_EXAMPLES, short_help="The entries of one session.")
@@ -48,16 +50,17 @@ _SHOWN: Final = 3
 @options.root_options
 def command(session: str | None, **asked: Any) -> int:
     """Show the entries of SESSION (a path, an id, the beginning of one; else the current one)."""
+    params = _params(asked)
+    question_of({**params, "sessionPath": os.sep})  # refused before a session is looked for
     index = options.opened(asked["root"], asked["layout"], asked["index_dir"])
-    params = _params(index, session, asked)
+    params["sessionPath"] = index.path_of(session)
     if asked["as_json"]:
         answer = index.written("session_entries", params, brute=asked["brute"])
         sys.stdout.buffer.write(dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
         return 0 if answer["entries"] else 1
     result = index.entries_answer(params, brute=asked["brute"])
     if asked["raw"]:
-        for row in result.rows:
-            sys.stdout.buffer.write(row.line + b"\n")
+        _raw(result)
     elif sys.stdout.isatty():
         style = Style(asked["color"])
         for row in result.rows:
@@ -68,12 +71,11 @@ def command(session: str | None, **asked: Any) -> int:
     return 0 if result.rows else 1
 
 
-def _params(index: SessionIndex, session: str | None, asked: dict[str, Any]) -> dict[str, Any]:
-    """The options as the parameters of session_entries."""
+def _params(asked: dict[str, Any]) -> dict[str, Any]:
+    """The options as the parameters of session_entries, but for the session."""
     terms = [os.fsencode(term).decode("utf-8", "surrogateescape") for term in asked["terms"]]
     first, last = _range(asked["lines"])
     params: dict[str, Any] = {
-        "sessionPath": index.path_of(session),
         "startLineNo": first,
         "endLineNo": last,
         "ids": list(asked["ids"]),
@@ -99,6 +101,16 @@ def _range(lines: str | None) -> tuple[int | None, int | None]:
     return first, last if found[2] else first
 
 
+def _raw(result: EntriesResult) -> None:
+    """The lines of the file: their bytes in a pipe, made harmless on a terminal."""
+    shown = sys.stdout.isatty()
+    for row in result.rows:
+        if shown:
+            print(harmless(row.line.decode("utf-8", "replace")))
+        else:
+            sys.stdout.buffer.write(row.line + b"\n")
+
+
 def _flat(result: EntriesResult) -> None:
     """A line for each entry: place, time, who, text; tab-separated, for other programs."""
     for row in result.rows:
@@ -108,8 +120,32 @@ def _flat(result: EntriesResult) -> None:
 
 
 def _warn(result: EntriesResult) -> None:
-    for problem in result.problems[:_SHOWN]:
-        place = f"line {problem.line_no}: " if problem.line_no else ""
-        options.say(f"{place}{problem.reason}")
-    if len(result.problems) > _SHOWN:
-        options.say(f"and {len(result.problems) - _SHOWN:,} more lines that are no entries")
+    """What there is to say of the whole file; and in one line, which lines are no entries."""
+    lines = [problem for problem in result.problems if problem.line_no is not None]
+    for problem in result.problems:
+        if problem.line_no is None:
+            options.say(problem.reason)
+    if lines:
+        many = f"{len(lines):,} lines are no entries" if len(lines) > 1 else "1 line is no entry"
+        options.say(f"{many}: {_named(lines)}")
+
+
+def _named(lines: list[Problem]) -> str:
+    """Line numbers and reasons; neighbours with the same reason as one."""
+    runs: list[list[Problem]] = []
+    for problem in lines:
+        if runs and _goes_on(runs[-1][-1], problem):
+            runs[-1].append(problem)
+        else:
+            runs.append([problem])
+    parts = []
+    for run in runs[:_NAMED]:
+        last = f"-{run[-1].line_no}" if len(run) > 1 else ""
+        parts.append(f"{run[0].line_no}{last} ({run[0].reason})")
+    if rest := sum(map(len, runs[_NAMED:])):
+        parts.append(f"and {rest:,} more")
+    return ", ".join(parts)
+
+
+def _goes_on(one: Problem, other: Problem) -> bool:
+    return other.line_no == (one.line_no or 0) + 1 and other.reason == one.reason

@@ -140,7 +140,12 @@ def _params(terms: list[str], asked: dict[str, Any]) -> dict[str, Any]:
 def _sessions(result: SearchResult, asked: dict[str, Any]) -> None:
     """One line for each session with hits."""
     style = Style(asked["color"])
-    for one in result.by_session:
+    sessions = list(result.by_session)  # newest first
+    if asked["order"] == "oldest":
+        sessions.reverse()
+    elif asked["order"] == "path":
+        sessions.sort(key=lambda one: one.path)
+    for one in sessions:
         path = style.path(harmless(one.path))
         print(f"{path}:{style.place(str(one.hits))}" if asked["count"] else path)
     if sys.stdout.isatty():
@@ -160,6 +165,7 @@ def _hits(index: SessionIndex, result: SearchResult, asked: dict[str, Any]) -> N
     if not heading and around is None:
         for hit in result.hits:
             print(flat_hit(hit, style))
+        _say_more(result)
         return
     words = index.headings(result)
     context = {} if around is None else index.context(result, around)
@@ -176,10 +182,15 @@ def _hits(index: SessionIndex, result: SearchResult, asked: dict[str, Any]) -> N
             else:
                 transcript.print_hit(hit, context.get((path, hit.line_no), ()), style)
     if result.has_more:
-        options.say(f"{len(result.hits)} shown, there are more: --limit N, or -c for their number")
+        _say_more(result)
     elif result.total is not None and sys.stdout.isatty():
         gap = "\n" if result.hits else ""
         print(f"{gap}{_total(result.total, result.sessions or 0)}", file=sys.stderr)
+
+
+def _say_more(result: SearchResult) -> None:
+    if result.has_more:
+        options.say(f"{len(result.hits)} shown, there are more: --limit N, or -c for their number")
 
 
 def _heading(hit: Hit, words: str, style: Style) -> None:

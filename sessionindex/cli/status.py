@@ -11,6 +11,7 @@ import click
 from sessionindex.cli import options
 from sessionindex.cli.render import harmless, local_time, size
 from sessionindex.index.lock import Holder
+from sessionindex.status import Status
 from sessionindex.wire.output import dumps, iso
 from sessionindex.wire.reports import status_answer
 
@@ -25,13 +26,11 @@ def command(as_json: bool, **where: Any) -> int:
         answer = status_answer(status)
         sys.stdout.buffer.write(dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
         return 0
-    taken = status.index_bytes or 0
-    share = 100 * taken / status.bytes if status.bytes else 0
     rows = [
         ("root", f"{status.root} ({status.layout})"),
         ("sessions", f"{status.sessions:,} ({size(status.bytes)})"),
         ("index", status.index_dir),
-        ("", f"{status.entries:,} entries, {size(taken)} ({share:.0f} %)"),
+        ("", f"{status.entries:,} entries{_taken(status)}"),
         (
             "covered",
             f"{status.fresh:,} whole, {status.behind:,} grown since, "
@@ -47,6 +46,14 @@ def command(as_json: bool, **where: Any) -> int:
     for name, value in rows:
         print(f"{name:>9}  {harmless(value)}")
     return 0
+
+
+def _taken(status: Status) -> str:
+    """What the index takes; not said where it would tell of what the access bound hides."""
+    if status.index_bytes is None:
+        return ""
+    share = 100 * status.index_bytes / status.bytes if status.bytes else 0
+    return f", {size(status.index_bytes)} ({share:.0f} %)"
 
 
 def _problems(problems: Mapping[str, int]) -> str:

@@ -12,6 +12,7 @@ every entry is a candidate, and a caller who needs all of them had better scan.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -88,13 +89,15 @@ class Reader:
         self._root = root
         self._schema = index.schema
         self._records: dict[str, Record] | None = None
+        self._zone: tuple[str, str] | None = None
         with translated("read"):
             index.reload()
             self._searcher = index.searcher()
 
     def records(self) -> dict[str, Record]:
         """The record of every file, by path; read once."""
-        if self._records is None:
+        if self._records is None or self._zone != time.tzname:
+            self._zone = time.tzname  # headers without a zone are read in that of the host
             self._records = self._read_records()
         return self._records
 
@@ -116,11 +119,13 @@ class Reader:
 
     def record_of(self, path: str) -> Record | None:
         """The record of one file, without reading those of all others."""
+        if not path.isascii() and path != path.encode("utf-8", "replace").decode():
+            return None  # never indexed
         return self.looked_up(path) if self._records is None else self._records.get(path)
 
     def looked_up(self, path: str) -> Record | None:
         """The record that the path's term leads to."""
-        addresses = self._addresses([self._term("path", schema.below(path, self._root))])
+        addresses = self._addresses([self._term("path", schema.below(path, self._root))], 2)
         with translated("read records"):
             for address in addresses:
                 facts = self._searcher.doc(address).get_first("facts")
@@ -286,10 +291,10 @@ class Reader:
         with translated("read columns"):
             return {int(n or 0) for n in self._searcher.fast_field_values("line_no", addresses)}
 
-    def _addresses(self, musts: list[Query]) -> list[tantivy.DocAddress]:
+    def _addresses(self, musts: list[Query], most: int | None = None) -> list[tantivy.DocAddress]:
         query = Query.const_score_query(_all(musts), 1.0)
         with translated("search"):
-            total = max(1, self._searcher.num_docs)
+            total = max(1, most or self._searcher.num_docs)
             hits = self._searcher.search(query, limit=total, count=False).hits
         return [address for _, address in hits]
 

@@ -34,8 +34,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 import tantivy
@@ -69,11 +68,11 @@ FIELD_OF: Final[dict[Kind, str]] = {
 ALWAYS_OF: Final = {"grams": ALWAYS, "grams_more": ALWAYS_MORE}
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """What the index knows of one file; `problems` are (number of the reason, how many lines).
 
-    `name` and `leaf` are those of `signals.Tip` after the last indexed line.
+    `name` and `leaf` are those of `signals.Tip` after the last indexed line. (A tuple: thousands
+    are made when an index is opened.)
     """
 
     key: int
@@ -183,7 +182,7 @@ def file_document(record: Record, root: str) -> dict[str, Any]:
     facts = [
         record.key,
         path,
-        list(astuple(record.session)),
+        list(record.session),
         record.name,
         list(record.cursor.identity),
         [getattr(record.cursor, name) for name in _CURSOR],
@@ -218,17 +217,17 @@ def record(facts: bytes, root: str) -> Record:
     except orjson.JSONDecodeError:
         found = jsonline.value(facts)
     number, path, header, name, identity, cursor, count, problems, leaf = found
-    session = Session(*header)
+    session = Session._make(header)
     moment = stored(session.timestamp) if not session.timestamp.endswith("Z") else None
     if moment and moment[1]:
-        session = replace(session, timestamp_ms=instant_ms(session.timestamp) or 0)
+        session = session._replace(timestamp_ms=instant_ms(session.timestamp) or 0)
     return Record(
         number,
-        os.path.join(root, path),
+        f"{root.rstrip('/')}/{path}",
         session,
         name,
-        Cursor(Identity(*identity), *cursor),
+        Cursor._make((Identity._make(identity), *cursor)),
         count,
-        tuple((line_no, reason) for line_no, reason in problems),
+        tuple([(number, count) for number, count in problems]) if problems else (),
         leaf,
     )

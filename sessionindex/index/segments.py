@@ -45,6 +45,10 @@ def committed(folder: str) -> list[dict[str, Any]]:
 def verify(folder: str) -> None:
     """Raise IndexUnusable where a committed file is not what was written, OSError where none is."""
     notes = _notes(folder)
+    with os.scandir(folder) as found:
+        odd = [item.name for item in found if not item.is_file(follow_symlinks=False)]
+    if odd:  # a FIFO would have tantivy wait for ever
+        raise IndexUnusable(f"the index is damaged ({min(odd)})", damaged=True)
     for name in _names(folder):
         path = os.path.join(folder, name)
         if notes.get(name) != _stamp(os.stat(path)) and not _is_sound(path):

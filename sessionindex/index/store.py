@@ -127,7 +127,7 @@ class Store:
         try:
             if self._current() == _NONE:
                 return None
-            return os.stat(os.path.join(self.folder, MARKER)).st_mtime_ns // 1_000_000
+            return os.stat(os.path.join(self.folder, MARKER)).st_mtime_ns // 1_000_000 or None
         except (OSError, IndexFolderError):
             return None
 
@@ -264,7 +264,10 @@ class Store:
 
     def _point_to(self, generation: str) -> None:
         marker = {"format": schema.FORMAT, "root": self.root, "generation": generation}
-        files.replace(os.path.join(self.folder, MARKER), orjson.dumps(marker))
+        before = (self.touched() or 0) * 1_000_000  # a beginning is no end of a refresh
+        path = os.path.join(self.folder, MARKER)
+        files.replace(path, orjson.dumps(marker))
+        os.utime(path, ns=(before, before))
 
     def _sweep(self) -> None:
         """Take away the generations that are not current, and markers that a kill left half."""

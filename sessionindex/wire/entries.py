@@ -14,8 +14,21 @@ from typing import Any, Final
 from sessionindex.contracts.session_entries import EntriesResult, Question
 from sessionindex.errors import ParameterError
 from sessionindex.model import Entry
+from sessionindex.text import spelled
 from sessionindex.wire.output import Raw
 from sessionindex.wire.shapes import Shape, anything, bounds, flag, positive, shaped, strings
+
+
+def _search(name: str, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise ParameterError(f"{name} must be an object")
+    for inner in value:
+        if inner not in ("terms", "caseSensitive"):
+            raise ParameterError(f"unknown parameter: {name}.{spelled(inner)}")
+    if "caseSensitive" in value:
+        flag(f"{name}.caseSensitive", value["caseSensitive"])
+    return value
+
 
 SHAPES: Final[dict[str, Shape]] = {
     "sessionPath": anything,
@@ -27,10 +40,9 @@ SHAPES: Final[dict[str, Shape]] = {
     "endTimestamp": anything,
     "types": strings,
     "messageRoles": strings,
-    "search": anything,
+    "search": _search,
     "limit": anything,
 }
-_SEARCH: Final = ("terms", "caseSensitive")
 
 
 def question_of(params: Any) -> Question:
@@ -38,9 +50,10 @@ def question_of(params: Any) -> Question:
     given = shaped(params, SHAPES)
     start, end = _number("startLineNo", given), _number("endLineNo", given)
     if start is not None and end is not None and end < start:
-        raise ParameterError(f"endLineNo {end} is before startLineNo {start}")
+        raise ParameterError(f"endLineNo {spelled(end)} is before startLineNo {spelled(start)}")
     span = bounds(given)
-    search = _searched(given["search"]) if "search" in given else {}
+    search = given.get("search", {})
+    terms = _terms(search.get("terms", ())) if "search" in given else ()
     limit = _number("limit", given)
     path = given.get("sessionPath")
     if not isinstance(path, str) or not path:
@@ -56,7 +69,7 @@ def question_of(params: Any) -> Question:
         span,
         _set(given.get("types")),
         _set(given.get("messageRoles")),
-        search.get("terms", ()),
+        terms,
         search.get("caseSensitive", False),
         limit,
     )
@@ -70,21 +83,13 @@ def _set(names: tuple[str, ...] | None) -> frozenset[str] | None:
     return None if names is None else frozenset(names)
 
 
-def _searched(value: Any) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ParameterError("search must be an object")
-    for name in value:
-        if name not in _SEARCH:
-            raise ParameterError(f"unknown parameter: search.{name}")
-    if "caseSensitive" in value:
-        flag("search.caseSensitive", value["caseSensitive"])
-    terms = value.get("terms")
-    if not isinstance(terms, list | tuple) or not terms:
+def _terms(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value:
         raise ParameterError("search.terms must hold at least one term")
-    for index, term in enumerate(terms):
+    for index, term in enumerate(value):
         if not isinstance(term, str) or not term:
             raise ParameterError(f"search.terms[{index}] must be a non-empty string")
-    return {"terms": tuple(terms), "caseSensitive": value.get("caseSensitive", False)}
+    return tuple(value)
 
 
 def answer_of(result: EntriesResult, *, own_bytes: bool = False) -> dict[str, Any]:

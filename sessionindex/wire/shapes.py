@@ -76,13 +76,13 @@ def string(name: str, value: Any) -> str:
 
 
 def bounds(given: Mapping[str, Any]) -> Window:
-    """The window of a call's `startTimestamp` and `endTimestamp`; a null is no bound of that kind.
+    """The window of a call's `startTimestamp` and `endTimestamp`; a null is no timestamp.
 
     Raises ParameterError.
     """
     for name in ("startTimestamp", "endTimestamp"):
-        if given.get(name, "") is None:
-            raise timestamps.refusal(name, None)
+        if name in given:
+            timestamps.bound(name, given[name])
     return timestamps.window(given.get("startTimestamp"), given.get("endTimestamp"))
 
 
