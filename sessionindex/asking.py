@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sessionindex import address, pages
 from sessionindex.access import Policy
 from sessionindex.catalog import Catalog
-from sessionindex.contracts import search_sessions
+from sessionindex.contracts import searching
 from sessionindex.contracts.search_sessions import Question, SearchResult
 from sessionindex.errors import (
     IndexFolderError,
@@ -102,7 +102,7 @@ def _answer(
                 current=None if question.include_current else present.current(),
             )
             strict = attempt < ATTEMPTS - 2  # a root that changes under every look
-            return search_sessions.search(question, now, chosen, reader, strict=strict)
+            return searching.search(question, now, chosen, reader, strict=strict)
         except Changed:
             continue
         except (IndexUnusable, IndexFolderError) as error:

@@ -13,7 +13,8 @@ its parts stand in the bytes, and its marker, where it has one. The parser decid
     tool results  `tool_result name#id` never stands in a file: what a term says beyond the words
                   of that frame
 
-A line with an escape that JSON need not write (`\\u…`, `\\/`) is never rejected.
+A line with an escape that JSON need not write (`\\u…`, `\\/`) is never rejected; without terms none
+is.
 
 Parts without case (and every part of a case-sensitive question) are searched as bytes, ASCII ones
 with stringzilla's caseless search. Other parts go through `decode` and the gram key: stringzilla
@@ -104,7 +105,7 @@ class RawTest:
 
     def possible(self, line: bytes) -> bool:
         """False only where the line cannot hold what is asked (one line, or a block of lines)."""
-        if any(_find(line, escape) >= 0 for escape in _ESCAPES):
+        if not self._terms or any(_find(line, escape) >= 0 for escape in _ESCAPES):
             return True
         asked = all if self._every else any
         return asked(any(form.fits(line) for form in forms) for forms in self._terms)
@@ -145,6 +146,8 @@ class RawTest:
 
     def _choose_scouts(self) -> tuple[Part, ...] | None:
         """Parts one of which every possible line holds, the escapes among them."""
+        if not self._terms:
+            return None
         scouted = [[form.scouts() for form in forms] for forms in self._terms]
         usable = [
             [part for parts in term if parts is not None for part in parts]

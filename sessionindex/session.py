@@ -161,10 +161,14 @@ class Gathering:
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A session whose lines can be read; `descriptor` is None where there is no file."""
+    """A session whose lines can be read; `descriptor` is None where there is no file.
+
+    `identity` is the file's before anything was read of it.
+    """
 
     outline: Outline
     descriptor: int | None
+    identity: Identity | None = None
     covered: Covered | None = None
 
     def candidates(self, needles: Sequence[str], kinds: tuple[Kind, ...]) -> Collection[int] | None:
@@ -271,7 +275,7 @@ def opened(
     try:
         covered = _covered(path, before, reader, spelled)
         known = _known(path, descriptor, covered) if covered else None
-        yield OpenSession(_gathered(path, descriptor, known), descriptor, covered)
+        yield OpenSession(_gathered(path, descriptor, known), descriptor, before, covered)
         if strict and identity(os.fstat(descriptor)) != before:
             raise Changed(path)
     finally:

@@ -19,7 +19,7 @@ from terminal import environment, pipe
 from test_cases import in_child, peak_mb
 
 from sessionindex import SessionIndex, ingest, intake
-from sessionindex.contracts import search_sessions
+from sessionindex.contracts import searching
 from sessionindex.files import open_listed, whole_lines
 
 NEEDLE = session("n").user("needle").tail(1).rstrip(b"\n")
@@ -324,7 +324,7 @@ def test_a_file_that_changes_under_a_question(
     if not brute:
         store.index.refresh()
     old = ask(store.index, "needle").hits
-    take = search_sessions._Run._take
+    take = searching._Run._take
     taken: list[int] = []
 
     def changing(run: Any, file: Any, entry: Any) -> None:
@@ -334,7 +334,7 @@ def test_a_file_that_changes_under_a_question(
         take(run, file, entry)
 
     with monkeypatch.context() as patch:
-        patch.setattr(search_sessions._Run, "_take", changing)
+        patch.setattr(searching._Run, "_take", changing)
         answered = store.index.search("needle", brute=brute).hits
     assert len(taken) >= 20
     assert answered in (old, ask(store.index, "needle").hits)

@@ -321,3 +321,28 @@ def test_an_ascii_terminal_gets_escapes(store: Store, home: Path) -> None:
     ran = pipe(["search", "降水", *where], env)
     assert (ran.status, ran.err) == (0, "")
     assert "needle \\u964d\\u6c34" in ran.out
+
+
+def test_a_pipe_is_told_that_there_is_more(store: Store, home: Path) -> None:
+    """The lines stay clean; stderr says that they are not all."""
+    story = session("a")
+    for number in range(5):
+        story.user(f"needle {number}")
+    store.put("a", story)
+    ran = run(store, home, "search", "needle", "--limit", "2")
+    assert len(ran.out.splitlines()) == 2
+    assert ran.err == "sessionindex: 2 shown, there are more: --limit N, or -c for their number\n"
+
+
+def test_sessions_of_a_search_come_in_the_order_asked_for(store: Store, home: Path) -> None:
+    first, second = (
+        store.put(name, session(name, timestamp=f"2026-01-0{day}T00:00:00Z").user("needle"))
+        for name, day in (("b", 1), ("a", 2))
+    )
+    for order, paths in (("newest", [second, first]), ("oldest", [first, second])):
+        ran = run(store, home, "search", "-l", "needle", "--order", order)
+        assert ran.out.split() == paths
+    assert run(store, home, "search", "-l", "needle", "--order", "path").out.split() == [
+        second,
+        first,
+    ]

@@ -322,3 +322,48 @@ def test_terms_of_a_session_in_prefix_and_tail(store: Store) -> None:
         ("a", 2),
         ("a", 3),
     ]
+
+
+BOUND = {"piRetrospect": {"allowedProjects": ["app"]}}
+
+
+def test_under_a_bound_a_refresh_tells_only_of_what_is_shown(store: Store) -> None:
+    """What a denied session launched is hidden when it is dropped too, and so are its bytes."""
+    store.put("a", session("a", cwd="/r/secret").user("x"), "--r-secret--")
+    child = store.put("a/run/session", session("c", cwd="/r/app").user("x"), "--r-secret--")
+    own = store.put("b", session("b", cwd="/r/app").user("x"))
+    launched = store.put("b/run/session", session("d", cwd="/elsewhere").user("x"))
+    bounded = store.open(settings=BOUND)
+    told: list[tuple[int, int]] = []
+    report = bounded.refresh(progress=lambda done, total: told.append((done, total)))
+    assert (report.files, report.added, told) == (2, 2, [])
+    for path in (child, launched):
+        os.unlink(path)
+    assert counts(bounded.refresh()) == {"dropped": 1}
+    os.unlink(own)
+    assert counts(bounded.refresh()) == {"dropped": 1}
+
+
+def test_a_header_without_its_end_is_read_once(store: Store, proving: None) -> None:
+    """Nothing is claimed of it, so there is nothing to do until it changes."""
+    whole = session("a").user("needle").bytes()
+    path = store.put("a", whole[: whole.index(b"\n")])
+    assert counts(store.index.refresh()) == {"added": 1}
+    assert counts(store.index.refresh()) == {}
+    append(path, whole[whole.index(b"\n") :])
+    assert counts(store.index.refresh())["entries"] == 1
+    assert ask(store.index, "needle").total == 1
+
+
+def test_the_end_of_a_refresh_is_noted_and_not_its_beginning(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("a", session("a").user("needle"))
+    with monkeypatch.context() as patch:
+        patch.setattr(intake.Intake, "read", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            store.index.refresh()
+    assert store.index.status().last_refresh is None
+    store.index.refresh()
+    noted = store.index.status().last_refresh
+    assert noted is not None and abs(noted - time.time() * 1000) < 60_000

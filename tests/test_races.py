@@ -28,7 +28,7 @@ from sessionindex import (
     library,
     scan,
 )
-from sessionindex.contracts import search_sessions
+from sessionindex.contracts import searching
 from sessionindex.coverage import Identity
 from sessionindex.index.reader import Reader
 from sessionindex.index.store import Store as Folder
@@ -404,7 +404,7 @@ def rebuild_of_a_rewrite(store: Store, path: str) -> None:
         (Reader, "is_wide"),
         (Reader, "has_floating"),
         (Folder, "open"),
-        (search_sessions, "search"),
+        (searching, "search"),
     ],
 )
 def test_segments_that_are_replaced_under_a_reader(

@@ -398,3 +398,18 @@ def test_equal_instants_over_many_segments(store: Store) -> None:
             break
     assert tuple(hits) == ask(store.index, "needle").hits
     assert len(hits) == 480
+
+
+@pytest.mark.parametrize("name", ["*.pos", "*.store", "meta.json", ".managed.json"])
+def test_what_would_block_is_damage(store: Store, name: str) -> None:
+    """A FIFO in the place of an index file hangs nobody: the files answer."""
+    store.put("a", session("a").user("needle"))
+    store.index.refresh()
+    victim = next(store.folder.glob(f"g*/{name}"))
+    victim.unlink()
+    os.mkfifo(victim)
+    index = store.open()
+    assert ask(index, "needle").total == 1
+    assert index.damage() is not None
+    index.refresh()
+    assert ask(index, "needle").coverage.new == 0

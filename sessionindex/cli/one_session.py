@@ -110,9 +110,9 @@ def heading(
     where, when = shortened(harmless(project(head.cwd)), width() // 3), local_time(head.timestamp)
     ident = harmless(head.id)
     room = width() - _most(where) - len(when) - 4
-    if len(ident) + _most(named) + 2 > room:
+    if _most(ident) + _most(named) + 2 > room:
         ident = ident[: min(_SHORT, room)]  # still names it, if no other begins so
-    room -= len(ident) + 2
+    room -= _most(ident) + 2
     told = shortened(named, room) if room > 8 else ""
     return "  ".join(filter(None, (style.strong(where), when, style.place(ident), told)))
 

@@ -33,6 +33,8 @@ Examples:
   sessionindex search -l --cwd . 'flaky test'         sessions of this folder
   sessionindex search --all docker 'port 5432' --since 2w
   sessionindex search -c --in thinking 'not sure'     exact counts, in the model's thinking
+  sessionindex search --compacted hidden 'port 5432'  what compaction took out of sight
+  sessionindex search --touched app.py --tool edit    every edit of a file, by any session
 """
 
 
@@ -56,6 +58,19 @@ Examples:
 @click.option("--cwd", "cwds", multiple=True, metavar="DIR", help="Only sessions of this folder.")
 @click.option("--siblings", is_flag=True, help="With --cwd: also folders named DIR-….")
 @click.option("--project", "projects", multiple=True, metavar="NAME", help="Only this project.")
+@click.option(
+    "--branch",
+    type=click.Choice(["active", "abandoned", "any"]),
+    help="On the branch of the last entry, or off it.",
+)
+@click.option(
+    "--compacted",
+    type=click.Choice(["hidden", "visible", "any"]),
+    help="What the newest compaction hides, or what is still seen.",
+)
+@click.option("--tool", "tools", multiple=True, metavar="NAME", help="Calls of NAME, and results.")
+@click.option("--errors", is_flag=True, help="Only results of calls that failed.")
+@click.option("--touched", metavar="PATH", help="Only calls that read or modify PATH (or …/PATH).")
 @click.option("--since", metavar="TIME", help="Not before: ISO, 2d, 12h, today, yesterday.")
 @click.option("--until", metavar="TIME", help="Not after: the same.")
 @click.option("--no-subagents", is_flag=True, help="Leave delegated runs out.")
@@ -81,7 +96,8 @@ Examples:
 def command(terms: tuple[str, ...], more: tuple[str, ...], **asked: Any) -> int:
     """Find entries that hold TERM, a literal, in all sessions: exactly, and newest first."""
     wanted = [_text(term) for term in (*terms, *more)]
-    if not wanted:
+    entries = (asked[name] for name in ("branch", "compacted", "tools", "errors", "touched"))
+    if not wanted and not any(one for one in entries if one != "any"):
         raise click.UsageError("no term given")
     if "" in wanted:
         raise click.UsageError("an empty term would match everything")
@@ -116,6 +132,11 @@ def _params(terms: list[str], asked: dict[str, Any]) -> dict[str, Any]:
     counting = asked["count"] or asked["sessions"]
     params: dict[str, Any] = {
         "terms": terms,
+        "branch": asked["branch"],
+        "compacted": asked["compacted"],
+        "tools": list(asked["tools"]),
+        "errors": asked["errors"] or None,
+        "touched": asked["touched"],
         "match": "all" if asked["every"] else "session" if asked["across"] else "any",
         "caseSensitive": asked["sensitive"] or smart,
         "cwdMatch": "sibling-prefix" if asked["siblings"] else "exact",

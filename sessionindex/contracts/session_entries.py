@@ -25,7 +25,8 @@ from sessionindex.catalog import verdict_of
 from sessionindex.errors import SessionFileError
 from sessionindex.files import read_from, whole_lines
 from sessionindex.fold import folded, token
-from sessionindex.index.reader import Plan, Reader
+from sessionindex.index.plan import Plan
+from sessionindex.index.reader import Reader
 from sessionindex.index.schema import Record
 from sessionindex.jsonline import split
 from sessionindex.model import Entry, Kind, Line, Problem

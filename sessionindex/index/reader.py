@@ -15,8 +15,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final
 
 import tantivy
 from tantivy import Occur, Query
@@ -24,61 +23,16 @@ from tantivy import Occur, Query
 from sessionindex import signals
 from sessionindex.fold import GRAM, grams, key
 from sessionindex.index import schema
+from sessionindex.index.plan import Candidates, Columns, Order, Plan
 from sessionindex.index.schema import Record
 from sessionindex.index.store import translated
 from sessionindex.model import Kind
-
-Order = Literal["newest", "oldest"]
 
 _PREFIX_TERMS: Final = 4096
 _FIRST_PAGE: Final = 200
 _LARGEST_PAGE: Final = 20_000
 _COLUMNS: Final = ("session", "line_no", "offset", "length")
 _OUTLINE: Final = ("line_no", "offset", "length", "id", "parent", "shape")
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What candidates are wanted; terms in their own case, instants half-open in milliseconds.
-
-    `every` wants all terms in an entry, else any; no terms want every entry. `sessions` are file
-    keys, `lines` the first and the last, `ids` and `parents` tokens; None is no condition.
-    """
-
-    terms: tuple[str, ...]
-    every: bool
-    kinds: tuple[Kind, ...]
-    types: tuple[str, ...] | None = None
-    roles: tuple[str, ...] | None = None
-    start_ms: int | None = None
-    end_ms: int | None = None
-    sessions: tuple[int, ...] | None = None
-    lines: tuple[int, int] | None = None
-    ids: frozenset[int] | None = None
-    parents: frozenset[int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """Places of lines, column by column; `instants` only where an order was asked for."""
-
-    sessions: list[int]
-    line_nos: list[int]
-    offsets: list[int]
-    lengths: list[int]
-    instants: list[int]
-
-
-class Columns(NamedTuple):
-    """What stands in the tree of a file: one item for each entry, in the order of the file."""
-
-    line_nos: list[int]
-    offsets: list[int]
-    lengths: list[int]
-    ids: list[int]
-    parents: list[int]
-    shapes: list[int]
-    facts: list[bytes]
 
 
 class Reader:
@@ -147,7 +101,8 @@ class Reader:
 
     def is_wide(self, plan: Plan) -> bool:
         """Whether the terms of a plan narrow nothing worth the name."""
-        return self._grams(plan) is None
+        narrows = plan.tools or plan.errors or plan.touched
+        return not narrows and self._grams(plan) is None
 
     def has_floating(self) -> bool:
         """Whether any entry has a timestamp without a zone, which no column can order."""
@@ -313,6 +268,11 @@ class Reader:
         narrowed = self._grams(plan)
         musts = [_every_entry() if narrowed is None else narrowed]
         musts += self._names("type", plan.types) + self._names("role", plan.roles)
+        musts += self._names("tool", plan.tools)
+        if plan.errors:
+            musts.append(self._term("flags", schema.ERROR))
+        if plan.touched is not None:
+            musts += self._touching(plan.touched)
         if plan.sessions is not None:
             musts.append(Query.term_set_query(self._schema, "session", list(plan.sessions)))
         if plan.start_ms is not None or plan.end_ms is not None:
@@ -327,6 +287,13 @@ class Reader:
             clauses.append((Occur.Must if floating else Occur.MustNot, flag))
         query = Query.boolean_query(clauses) if len(clauses) > 1 else musts[0]
         return Query.const_score_query(query, 1.0)
+
+    def _touching(self, path: str) -> list[Query]:
+        """The entries whose calls name files, this path among what the calls say."""
+        said = self._in_field("grams", path)
+        untold = self._term("flags", schema.UNTOLD)
+        flagged = self._term("flags", schema.TOUCHES)
+        return [flagged] if said is None else [flagged, _any([said, untold])]
 
     def _window(self, plan: Plan) -> Query:
         """The entries inside the bounds, and those that only the host's zone can place."""

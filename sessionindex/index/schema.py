@@ -17,7 +17,9 @@ is stored; grams alone stand for it.
     shape           u64 column: `signals.pack`; its tokens are the entry's facts
     type, role      raw terms, cut to NAME characters (verification tests the whole)
     path            raw term of the file document: its path below the root
-    flags           raw terms: ALWAYS, ALWAYS_MORE, FLOATING, UNTOLD (`signals.is_untold`)
+    tool            raw terms: tools that an entry calls, or whose result it is; cut to NAME
+    flags           raw terms: ALWAYS, ALWAYS_MORE, FLOATING, UNTOLD (`signals.is_untold`), ERROR
+                    (a failed result), TOUCHES (a call that names a file)
     grams           of text, tools and shell;   grams_more: of thinking, details and system
     facts           stored bytes
 
@@ -40,7 +42,7 @@ import orjson
 import tantivy
 
 from sessionindex import entry as entries
-from sessionindex import jsonline, signals
+from sessionindex import jsonline, match, signals
 from sessionindex.coverage import Cursor, Identity
 from sessionindex.fold import GRAM, PAD, key, token
 from sessionindex.model import Entry, Kind, Session
@@ -48,7 +50,7 @@ from sessionindex.text import compact_json
 from sessionindex.timestamps import instant_ms, stored
 
 _TANTIVY: Final = getattr(tantivy, "__version__", "unknown")
-FORMAT: Final = f"3 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
+FORMAT: Final = f"4 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
 SHIFT: Final = 8_640_000_000_000_000
 MAX_TEXT: Final = 8_000_000
 NAME: Final = 64
@@ -56,6 +58,8 @@ ALWAYS: Final = "always"
 ALWAYS_MORE: Final = "always_more"
 FLOATING: Final = "floating"
 UNTOLD: Final = "untold"
+ERROR: Final = "error"
+TOUCHES: Final = "touches"
 
 FIELD_OF: Final[dict[Kind, str]] = {
     "text": "grams",
@@ -93,7 +97,7 @@ def build() -> tantivy.Schema:
         builder.add_unsigned_field(key_of, stored=False, indexed=True, fast=False)
     for column in ("line_no", "offset", "length", "instant", "id", "parent", "shape"):
         builder.add_unsigned_field(column, stored=False, indexed=False, fast=True)
-    for name in ("type", "role", "flags", "path"):
+    for name in ("type", "role", "tool", "flags", "path"):
         builder.add_text_field(name, stored=False, tokenizer_name="raw", index_option="basic")
     for name in ALWAYS_OF:
         builder.add_text_field(name, stored=False, tokenizer_name="gram", index_option="basic")
@@ -122,7 +126,10 @@ def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict
         "instant": entry.instant + SHIFT,
         "type": name_term(entry.type),
     }
-    flags = _place_in_tree(fields, entry.value) if entry.id else _no_place(fields)
+    flags = _place_in_tree(fields, entry.value) if entry.id else _no_place(fields, entry.value)
+    tools = match.tools_of(entry)
+    if tools:
+        fields["tool"] = sorted({name_term(name) for name in tools})
     if entry.role is not None:
         fields["role"] = name_term(entry.role)
     if entry.floating:
@@ -163,12 +170,21 @@ def _place_in_tree(fields: dict[str, Any], value: dict[str, Any]) -> list[str]:
     fields["shape"], facts = signals.pack(traits)
     if facts:
         fields["facts"] = facts
-    return [UNTOLD] if signals.is_untold(value, traits) else []
+    return _flags(value, traits)
 
 
-def _no_place(fields: dict[str, Any]) -> list[str]:
+def _no_place(fields: dict[str, Any], value: dict[str, Any]) -> list[str]:
     fields["id"] = fields["parent"] = fields["shape"] = 0
-    return []
+    return _flags(value, signals.traits(value))
+
+
+def _flags(value: dict[str, Any], traits: signals.Traits) -> list[str]:
+    flags = [UNTOLD] if signals.is_untold(value, traits) else []
+    if traits.is_error:
+        flags.append(ERROR)
+    if traits.calls and (traits.reads or traits.modified):
+        flags.append(TOUCHES)
+    return flags
 
 
 def below(path: str, root: str) -> str:

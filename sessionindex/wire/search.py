@@ -21,6 +21,7 @@ from sessionindex.wire.shapes import (
     bounds,
     choice,
     choices,
+    filled,
     flag,
     positive,
     shaped,
@@ -49,6 +50,11 @@ SHAPES: Final[dict[str, Shape]] = {
     "order": choice("newest", "oldest", "path"),
     "limit": positive,
     "count": choice("page", "exact"),
+    "branch": choice("active", "abandoned", "any"),
+    "compacted": choice("hidden", "visible", "any"),
+    "tools": strings,
+    "errors": flag,
+    "touched": filled,
     "cursor": string,
 }
 
@@ -60,7 +66,10 @@ def question_of(params: Any) -> tuple[Question, str | None]:
     paths in it are the caller's. Raises ParameterError.
     """
     given = shaped(params, SHAPES)
-    if "terms" not in given:
+    asked = {name: value for name in ("branch", "compacted") if (value := given.get(name)) != "any"}
+    if "terms" not in given and not any(
+        (*asked.values(), *map(given.get, ("tools", "errors", "touched")))
+    ):
         raise ParameterError("terms must be a list of non-empty strings")
     span = bounds(given)
     for path in given.get("sessionPaths", ()):
@@ -71,8 +80,8 @@ def question_of(params: Any) -> tuple[Question, str | None]:
     if roles and "system" in roles:
         kinds.add("system")
     question = Question(
-        terms=given["terms"],
-        mode=given.get("match", "any"),
+        terms=given.get("terms", ()),
+        mode=given.get("match", "any") if "terms" in given else "any",
         case_sensitive=given.get("caseSensitive", False),
         kinds=cast(tuple[Kind, ...], tuple(kind for kind in KINDS if kind in kinds)),
         cwds=given.get("cwds"),
@@ -89,6 +98,11 @@ def question_of(params: Any) -> tuple[Question, str | None]:
         limit=given.get("limit"),
         exact=given.get("count", "exact") == "exact",
         after=None,
+        branch=asked.get("branch"),
+        compacted=asked.get("compacted"),
+        tools=given.get("tools"),
+        errors=given.get("errors", False),
+        touched=given.get("touched"),
     )
     return question, given.get("cursor")
 

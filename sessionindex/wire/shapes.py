@@ -86,6 +86,13 @@ def bounds(given: Mapping[str, Any]) -> Window:
     return timestamps.window(given.get("startTimestamp"), given.get("endTimestamp"))
 
 
+def filled(name: str, value: Any) -> str:
+    """A string with something in it."""
+    if not isinstance(value, str) or not value:
+        raise ParameterError(f"{name} must be a non-empty string")
+    return value
+
+
 def shaped(params: Any, shapes: Mapping[str, Shape]) -> dict[str, Any]:
     """The parameters of a call, each of a known name and of its shape."""
     if not isinstance(params, Mapping):
