@@ -189,7 +189,7 @@ def text(entry: Entry) -> str | None:
 # --- the kinds of search -----------------------------------------------------------------------
 
 _ESCAPED: Final = re.compile('["\\\\\x00-\x1f\ud800-\udfff]')
-_AT_ESCAPED: Final = re.compile('(["\\\\\x00-\x1f\ud800-\udfff]+)')
+_PLAIN: Final = re.compile('[^"\\\\\x00-\x1f\ud800-\udfff]{7,}')
 _SIGNATURES: Final = frozenset({"thinkingSignature", "textSignature", "thoughtSignature"})
 
 
@@ -344,6 +344,11 @@ _KINDS_OF_ROLE: Final[dict[str, tuple[Kind, ...]]] = {
 }
 
 
+def _ends(found: re.Match[str]) -> str:
+    plain = found[0]
+    return f"{plain[:2]}\0\0{plain[-2:]}"
+
+
 def kinds(entry: Entry) -> tuple[Kind, ...]:
     """The kinds of text that an entry can have at all."""
     return _KINDS_OF_ROLE.get(entry.role or "", ("text", "details"))
@@ -366,8 +371,6 @@ def narrowing(entry: Entry, kind: Kind) -> list[str]:
         return []
     texts = ["\n".join(blocks)]
     if decoded:
-        parts = _AT_ESCAPED.split("\n".join((texts[0][-2:], *decoded)))
-        # Every second part stands between escaped characters: its ends are enough.
-        parts[::2] = [s if len(s) < 7 else f"{s[:2]}\0\0{s[-2:]}" for s in parts[::2]]
-        texts.append("".join(parts))
+        # Of what stands between escaped characters the ends are enough.
+        texts.append(_PLAIN.sub(_ends, "\n".join((texts[0][-2:], *decoded))))
     return texts

@@ -131,6 +131,19 @@ def _content(content: Any) -> str:
     )
 
 
+def _says(content: Any) -> bool:
+    """Whether `_content` is more than blanks, without joining anything."""
+    if isinstance(content, str):
+        return not is_blank(content)
+    return isinstance(content, list) and any(
+        isinstance(block, dict)
+        and block.get("type") == "text"
+        and isinstance(said := block.get("text"), str)
+        and not is_blank(said)
+        for block in content
+    )
+
+
 def calls(value: dict[str, Any]) -> tuple[Call, ...]:
     """The tool calls of a message that have an id and a name."""
     held = message(value)
@@ -244,7 +257,7 @@ def _of_message(held: dict[str, Any]) -> Traits:
         _CODES.get(spoken, OTHER_ROLE) if spoken is not None else 0,
         False,
         spoken == "user",
-        not is_blank(_content(content)),
+        _says(content),
         is_result,
         is_result and held.get("isError") is True,
         False,
