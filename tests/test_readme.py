@@ -33,7 +33,9 @@ def shown(command: str, home: Path) -> str:
 
 
 def test_there_are_five_examples() -> None:
-    assert len(EXAMPLES) == 5
+    """For somebody with two minutes; what comes after them may have its own."""
+    first, _, depth = README.read_text().partition("## Searching")
+    assert first.count("```console") == 5 and "```console" in depth
 
 
 @pytest.mark.parametrize(("command", "expected"), EXAMPLES, ids=[row[0] for row in EXAMPLES])
