@@ -1,63 +1,41 @@
-"""Bringing the index up to the files: decide for each file, then apply, in batches.
+"""Bringing the index up to the files: decide for each file (`decision`), then apply, in batches.
 
-    Nothing   the index holds for the whole file, and its identity proves it
-    Stamp     it holds, but only the bytes said so: remember the identity of now
-    Append    the file grew: read on from the cursor
-    Rebuild   new, rewritten or replaced: read from the start
-    Drop      the file is gone (a file that cannot be read, or lies in a folder that cannot be
-              listed, is not gone: what the index has of it stays, and is not served)
-
-Work is proportional to what changed, memory to a batch and the longest line. Everything is
-indexed, whoever may see it: the access bound is asked at every question, and the report of a
-refresh tells only of what it shows.
+Work is proportional to what changed, memory to a batch and the longest line. A file that is named
+and known costs a stat, its new bytes and a commit; a folder that is named, or a file that is new or
+gone, costs a walk of its project; nothing named, a walk of the root. Everything is indexed, whoever
+may see it: the access bound is asked at every question, and the report of a refresh tells only of
+what it shows.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from sessionindex import layout
 from sessionindex.access import Policy
 from sessionindex.catalog import verdict_of
-from sessionindex.coverage import Identity, Verdict, is_proven, judge
+from sessionindex.coverage import Identity, Verdict, is_proven
+from sessionindex.decision import Decision, decide, is_under
 from sessionindex.errors import IndexUnusable
-from sessionindex.files import Changed, open_listed, spoken
+from sessionindex.files import Changed, identity, open_listed, spoken
 from sessionindex.index.reader import Reader
 from sessionindex.index.schema import Record
-from sessionindex.index.store import Store
+from sessionindex.index.store import Generation, Store
 from sessionindex.index.writer import Writer
 from sessionindex.intake import Intake, begun
 from sessionindex.layout import Found, Tree
 from sessionindex.model import PathWarning, Session
 
-Action = Literal["nothing", "stamp", "append", "rebuild", "drop"]
 Progress = Callable[[int, int], None]
 
 _MANY: Final = 10_000
 """Documents from which an index that is a quarter dead is worth making anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What is to be done with one file, and why it costs what it costs."""
-
-    path: str
-    action: Action
-    found: Found | None
-    record: Record | None
-
-    @property
-    def bytes(self) -> int:
-        """Bytes that carrying it out will read, checksums apart."""
-        if self.found is None or self.action in ("nothing", "stamp", "drop"):
-            return 0
-        start = self.record.cursor.offset if self.record and self.action == "append" else 0
-        return self.found.identity.size - start
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,41 +66,6 @@ class RefreshReport:
     warnings: tuple[PathWarning, ...]
 
 
-def decide(
-    tree: Tree, verdicts: Mapping[str, Verdict], records: Mapping[str, Record]
-) -> list[Decision]:
-    """The decision for every file of the tree and of the index, by path."""
-    decisions = []
-    there = set()
-    for found in tree.sessions:
-        there.add(found.path)
-        record = records.get(found.path)
-        decisions.append(Decision(found.path, _action(found, verdicts, record), found, record))
-    unread = [warning.path for warning in tree.warnings]
-    unread += [path.removesuffix(layout.SUFFIX) for path in unread]  # and what it launched
-    for path, record in records.items():
-        if path not in there and not _is_under(path, unread):
-            decisions.append(Decision(path, "drop", None, record))
-    return decisions
-
-
-def _action(found: Found, verdicts: Mapping[str, Verdict], record: Record | None) -> Action:
-    verdict = verdicts.get(found.path, "new")
-    if record and not record.cursor.lines and record.cursor.identity == found.identity:
-        return "nothing"  # not one whole line yet: nothing is claimed of it
-    if record is None or verdict in ("new", "stale"):
-        return "rebuild"
-    if verdict == "behind":
-        # Behind its own identity: what follows the cursor was torn then, and is so still.
-        still = record.cursor.proven and record.cursor.identity == found.identity
-        return "nothing" if still else "append"
-    return "nothing" if judge(found.identity, record.cursor) == "fresh" else "stamp"
-
-
-def _is_under(path: str, folders: Sequence[str]) -> bool:
-    return any(path == folder or path.startswith(folder + os.sep) for folder in folders)
-
-
 def refresh(
     store: Store,
     root: str,
@@ -139,71 +82,125 @@ def refresh(
     `paths` keeps to these files and to what lies under these folders. Raises IndexLocked and
     IndexFolderError; files that cannot be read are warnings.
     """
-    refreshed = _Refresh(store, root, flat, policy, progress)
-    try:
-        report = refreshed.run(kind, fresh, paths)
-    except IndexUnusable:
-        if fresh:
-            raise
-        # Damage that opening could not see: begin anew beside it.
-        return refreshed.run(kind, True, None)
-    dead, documents = store.dead()
-    if documents > _MANY and dead > documents // 4:
-        # tantivy merges big segments for no number of deletions: only a new one is without them.
-        refreshed.run("compaction", True, None)
-    return report
+    with store.held(kind):
+        return Ingest(store, root, flat, policy, progress).refresh(paths, fresh=fresh)
 
 
-class _Refresh:
-    """One root's refreshing."""
+class Interrupted(Exception):
+    """Whoever refreshes was asked to stop."""
+
+
+class Ingest:
+    """Refreshing for as long as somebody holds the writer lock.
+
+    What the index knows of the files is read once and kept: nobody else can change it. Work is
+    then that of the paths that are named, not that of the root. Whoever has `interrupted` answer
+    True gets Interrupted before the next block is read; what was committed stays.
+    """
 
     def __init__(
-        self, store: Store, root: str, flat: bool, policy: Policy, progress: Progress | None
+        self,
+        store: Store,
+        root: str,
+        flat: bool,
+        policy: Policy,
+        progress: Progress | None = None,
     ) -> None:
         self._store = store
         self._root = root
         self._flat = flat
         self._policy = policy
         self._progress = None if policy.is_bound else progress  # bytes of whoever they are
+        self._open: tuple[Generation, dict[str, Record]] | None = None
+        self.interrupted: Callable[[], bool] = lambda: False
 
-    def run(self, kind: str, fresh: bool, paths: Sequence[str] | None) -> RefreshReport:
+    def refresh(self, paths: Sequence[str] | None = None, *, fresh: bool = False) -> RefreshReport:
+        """As `refresh` of this module, for whoever holds the lock."""
+        try:
+            report = self._run(paths, fresh)
+        except IndexUnusable:
+            if fresh:
+                raise
+            # Damage that opening could not see: begin anew beside it.
+            return self._run(None, True)
+        if paths is None:
+            dead, documents = self._store.dead()
+            if documents > _MANY and dead > documents // 4:
+                # tantivy merges big segments for no number of deletions: a new one is without.
+                self._run(None, True)
+        return report
+
+    def _run(self, paths: Sequence[str] | None, fresh: bool) -> RefreshReport:
         began = time.monotonic()
-        with self._store.writing(kind, fresh=fresh) as generation:
-            records = Reader(generation.index, self._root).records()
-            clock = time.time_ns()
-            tree, verdicts = self._look(records, paths)
-            decisions = decide(tree, verdicts, records) if tree.readable else []
-            if paths is not None:
-                decisions = [one for one in decisions if _is_under(one.path, paths)]
-            todo = [one for one in decisions if one.action != "nothing"]
-            run = _Run(self._root, self._flat, records, clock, self._progress, todo)
-            if todo:
-                with Writer(generation, self._root, expected=run.total) as writer:
-                    run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
-            generation.publish()
-            self._store.touch()
+        known, self._open = self._open, None  # what fails leaves nothing that can be trusted
+        if fresh or known is None:
+            generation = self._store.generation(fresh=fresh)
+            records = dict(Reader(generation.index, self._root).records())
+        else:
+            generation, records = known
+        clock = time.time_ns()
+        tree, decisions = self._decided(records, paths)
+        todo = [one for one in decisions if one.action != "nothing"]
+        run = _Run(self._root, self._flat, records, clock, self._advanced, todo)
+        if todo:
+            with Writer(generation, self._root, expected=run.total) as writer:
+                run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
+        generation.publish()
+        self._store.touch()
+        self._open = generation, records
         return self._report(tree, run, time.monotonic() - began)
 
-    def _look(
+    def _advanced(self, done: int, total: int) -> None:
+        if self.interrupted():
+            raise Interrupted
+        if self._progress:
+            self._progress(done, total)
+
+    # --- what there is now -----------------------------------------------------------------------
+
+    def _decided(
         self, records: Mapping[str, Record], paths: Sequence[str] | None
-    ) -> tuple[Tree, dict[str, Verdict]]:
-        """The tree now, and the verdict on each of its files."""
+    ) -> tuple[Tree, list[Decision]]:
+        """What was looked at, and what is to be done about it."""
         verdicts: dict[str, Verdict] = {}
 
         def header_of(path: str, listed: Identity) -> Session | str:
             record = records.get(path)
-            if paths is not None and record and not _is_under(path, paths):
-                verdicts[path] = "fresh"
-                return record.session
             verdicts[path] = verdict_of(path, listed, record.cursor if record else None)
             if record and verdicts[path] in ("fresh", "behind"):
                 return record.session
             return layout.read_header(path, listed)
 
-        tree = layout.discover(
-            self._root, flat=self._flat, policy=Policy(None), header_of=header_of
+        if paths is None:
+            tree = self._walked(header_of, None)
+            return tree, decide(tree, verdicts, records) if tree.readable else []
+        sessions = [found for path in paths if (found := _at(path, records, header_of))]
+        there = {found.path for found in sessions}
+        rest = [path for path in paths if path not in there]
+        decisions = decide(Tree(tuple(sessions), ()), verdicts, {p: records[p] for p in there})
+        warnings: tuple[PathWarning, ...] = ()
+        if rest:
+            tree = self._walked(header_of, self._projects(rest))
+            warnings = tree.warnings
+            near = {p: r for p, r in records.items() if is_under(p, rest)}
+            listed = tuple(one for one in tree.sessions if is_under(one.path, rest))
+            sessions += listed
+            if tree.readable:
+                decisions += decide(replace(tree, sessions=listed), verdicts, near)
+        return Tree(tuple(sessions), warnings), decisions
+
+    def _walked(self, header_of: layout.Header, only: Collection[str] | None) -> Tree:
+        policy = Policy(None)  # everything is indexed, whoever may see it
+        return layout.discover(
+            self._root, flat=self._flat, policy=policy, header_of=header_of, only=only
         )
-        return tree, verdicts
+
+    def _projects(self, paths: Sequence[str]) -> Collection[str] | None:
+        """The project folders that hold these paths; None for all."""
+        inside = self._root.rstrip(os.sep) + os.sep
+        names = {path[len(inside) :].split(os.sep, 1)[0] for path in paths}
+        whole = self._flat or not all(path.startswith(inside) for path in paths)
+        return None if whole or "" in names else names
 
     def _report(self, tree: Tree, run: _Run, seconds: float) -> RefreshReport:
         """What was done, as far as the bound shows it."""
@@ -237,6 +234,21 @@ class _Refresh:
         )
 
 
+def _at(path: str, records: Mapping[str, Record], header_of: layout.Header) -> Found | None:
+    """A file that the index knows already, as it is now; None for whatever needs a walk."""
+    record = records.get(path)
+    if record is None:
+        return None
+    try:
+        listed = os.lstat(path)
+        if not stat.S_ISREG(listed.st_mode):
+            return None
+        session = header_of(path, identity(listed))
+    except (OSError, Changed):
+        return None
+    return None if isinstance(session, str) else Found(path, identity(listed), session, path, None)
+
+
 class _Run:
     """The carrying out of decisions that were made at a moment, and what came of it."""
 
@@ -244,9 +256,9 @@ class _Run:
         self,
         root: str,
         flat: bool,
-        records: Mapping[str, Record],
+        records: dict[str, Record],
         clock: int,
-        progress: Progress | None,
+        progress: Progress,
         todo: Sequence[Decision],
     ) -> None:
         self._root = root
@@ -262,15 +274,19 @@ class _Run:
 
     def carry_out(self, writer: Writer, todo: Sequence[Decision], last_key: int) -> None:
         self._last_key = last_key
+        gone: list[str] = []
         for one in todo:
             if one.action == "drop" and one.record:
                 writer.drop(one.record.key)
                 self.done.append(Done(one.path, self._cwd_of(one.path), "dropped"))
+                gone.append(one.path)
             elif one.found:
                 self._file(writer, one, one.found)
             if writer.is_full:
                 writer.commit()
         writer.commit()
+        for path in gone:  # not before: what hung on them was told by them
+            del self._records[path]
 
     def _cwd_of(self, path: str) -> str:
         """The project that a file belonged to: that of the session which owned it, if known."""
@@ -306,7 +322,8 @@ class _Run:
         """Remember the identity that the bytes have just vouched for."""
         cursor = record.cursor._replace(identity=now, proven=is_proven(now, clock))
         if cursor != record.cursor and now.size >= cursor.offset:
-            writer.put(record._replace(cursor=cursor))
+            self._records[record.path] = record._replace(cursor=cursor)
+            writer.put(self._records[record.path])
 
     def _take(
         self,
@@ -326,6 +343,7 @@ class _Run:
                 writer.drop(record.key)
             record = begun(found, record.key if record else self._next_key(), now)
         intake = Intake(writer, record, now, self._advance)
+        self._records.pop(record.path, None)
         try:
             intake.read(descriptor, clock)
         except Changed:
@@ -334,14 +352,14 @@ class _Run:
         except OSError:
             writer.drop(record.key)  # else lines would stay that no cursor knows of
             raise
+        self._records[record.path] = intake.record
         problems = dict(intake.problems)
         cwd = record.session.cwd
         self.done.append(Done(one.path, cwd, what, intake.entries, intake.bytes, problems))
 
     def _advance(self, size: int) -> None:
         self._read += size
-        if self._progress:
-            self._progress(self._read, self.total)
+        self._progress(self._read, self.total)
 
     def _next_key(self) -> int:
         self._last_key += 1

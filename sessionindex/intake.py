@@ -31,7 +31,10 @@ def begun(found: Found, key: int, now: Identity) -> Record:
 
 
 class Intake:
-    """The reading of one file into a writer; `entries`, `bytes` and `problems` count what came."""
+    """The reading of one file into a writer; `entries`, `bytes` and `problems` count what came.
+
+    `record` is what the index knows of the file with the next commit.
+    """
 
     def __init__(
         self, writer: Writer, record: Record, now: Identity, progress: Callable[[int], None]
@@ -39,7 +42,7 @@ class Intake:
         self.entries = self.bytes = 0
         self.problems: Counter[str] = Counter()
         self._writer = writer
-        self._record = record
+        self._record = self.record = record
         self._now = now
         self._progress = progress
         self._offset = record.cursor.offset
@@ -109,15 +112,6 @@ class Intake:
         cursor = Cursor(self._now, proven, self._offset, self._lines, self._checksum, head, tail)
         problems = tuple(sorted(self._numbers.items()))
         count = old.entries + self.entries
-        self._writer.put(
-            Record(
-                old.key,
-                old.path,
-                old.session,
-                self._tip.name,
-                cursor,
-                count,
-                problems,
-                self._tip.leaf,
-            )
-        )
+        name, leaf = self._tip.name, self._tip.leaf
+        self.record = Record(old.key, old.path, old.session, name, cursor, count, problems, leaf)
+        self._writer.put(self.record)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
@@ -102,15 +102,26 @@ def is_flat(root: str) -> bool:
     return own
 
 
-def discover(root: str, *, flat: bool, policy: Policy, header_of: Header = read_header) -> Tree:
-    """Every session of the root that the policy admits; never raises for what it finds."""
+def discover(
+    root: str,
+    *,
+    flat: bool,
+    policy: Policy,
+    header_of: Header = read_header,
+    only: Collection[str] | None = None,
+) -> Tree:
+    """Every session of the root that the policy admits; never raises for what it finds.
+
+    `only` names the project folders that are looked into.
+    """
     walk = _Walk(policy, header_of)
     try:
         if flat:
             walk.project(root)
         else:
-            folders = _listed(root)
-            for item in folders:
+            for item in _listed(root):
+                if only is not None and item.name not in only:
+                    continue
                 if _PROJECT.fullmatch(item.name) and item.is_dir(follow_symlinks=False):
                     walk.project_folder(os.path.join(root, item.name))
     except OSError as error:

@@ -12,7 +12,8 @@ Every operation takes `brute=True`: the answer from the files alone, without the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from sessionindex.check import CheckReport
     from sessionindex.contracts.list_sessions import ListResult
     from sessionindex.contracts.session_entries import EntriesResult
-    from sessionindex.ingest import Progress, RefreshReport
+    from sessionindex.ingest import Ingest, Progress, RefreshReport
 
 _TOOL_LIMIT: Final = 50
 
@@ -90,6 +91,11 @@ class SessionIndex(RecoveryTools):
     def root(self) -> Root:
         """The sessions root, and where it came from."""
         return self._present.root
+
+    @property
+    def index_folder(self) -> str:
+        """Where the index of this root is, or would be."""
+        return self._present.store.folder
 
     # --- search ----------------------------------------------------------------------------------
 
@@ -285,6 +291,18 @@ class SessionIndex(RecoveryTools):
         )
         self._present.give_up(None)
         return report
+
+    @contextmanager
+    def keeping(self, kind: str) -> Iterator[Ingest]:
+        """The writer lock, held: refreshing again and again, by path, for a background indexer.
+
+        `kind` is what others are told. Raises IndexLocked and IndexFolderError.
+        """
+        from sessionindex.ingest import Ingest
+
+        present = self._present
+        with present.store.held(kind):
+            yield Ingest(present.store, self.root.path, present.is_flat(), self._shown())
 
     def check(self, sample: int | None = None, repair: bool = False) -> CheckReport:
         """Prove that the index is what the files say: differences, and their repair.

@@ -100,10 +100,11 @@ class Recovery:
         present, named = self._present, self._named
         if self._is_current or named is None:
             return present.current()
-        if is_path(named):
-            return present.addressed(_absolute(named), self._policy).path
-        now = present.catalog(self._policy, None if self._brute else present.reader())
-        return present.find(named, now, self._policy).path
+        path = _absolute(named)
+        if not is_path(named):
+            now = present.catalog(self._policy, None if self._brute else present.reader())
+            path = present.find(named, now, self._policy).path
+        return present.addressed(path, self._policy).path  # one spelling, for cursors
 
     def _asked(self, ask: Callable[[OpenSession], Result]) -> Result:
         """The answer of one consistent look at the file."""

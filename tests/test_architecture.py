@@ -38,7 +38,7 @@ LEVELS = {
         ),
         4,
     ),
-    **dict.fromkeys(("session", "scope", "lineage"), 4),
+    **dict.fromkeys(("session", "scope", "lineage", "decision"), 4),
     **dict.fromkeys(("ingest", "check", "contracts"), 5),
     **dict.fromkeys(("wire", "asking", "library", "recovery", "tools", "__init__"), 6),
     **dict.fromkeys(("cli", "__main__"), 7),

@@ -1,6 +1,7 @@
 """Random trees, random edits between questions, random questions: three answers, one truth.
 
-    naive     written here: each line with the standard library, the text of each kind, `in`
+    naive     written here: each line with the standard library, the text of each kind, `in`,
+              a walk over the parents, the files of each call
     brute     the product without its index
     indexed   the product with whatever the index knows by now
 
@@ -12,11 +13,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,20 @@ AFTER = ("noodle", "aleph", "muddle gamna")
 NOWHERE = ("zzzz", "nowhere to be found", "會", "\ud900", "needles!", "\x01")
 CWDS = ("/r/app", "/r/app-fix", "/r/other", "/", "/r/app/")
 NAMES = ("one", "two", "three", "four")
+IDS = ("n1", "n2", "n3", "n4", "same", "an id of many letters", "é")
+NO_IDS = (None, "", 7, ["n1"])
+TOOLS = ("read", "Read", "edit", "write", "apply_patch", "grep", "bash", "cook", "x" * 70)
+ROLES = ("assistant", "assistant", "assistant", "user", "toolResult", "robot")
+PATHS = (
+    "a.py", "src/a.py", "/r/app/src/a.py", "src/ba.py", "src/a.py/", "./src/a.py", "A.py",
+    " a.py\ufeff", "a.py\u0085", "Straße/e\u0301.py", 'q"/b\\c.py', "会议/a\nb.py", "x\ud83d/a.py",
+    "/", "a", "b.py\t2026", "",
+)  # fmt: skip
+PATCHES = (
+    "*** Begin Patch\n*** Add File: src/a.py\n*** Update File: /r/b.py\r\n*** Move to:  a.py ",
+    "--- a/a.py\n+++ b/src/a.py\n+++ /dev/null\n+++ b.py\t2026\n *** Add File: A.py",
+    "*** Delete File: 会议/a.py\n*** add file: A.py\n+++ b/",
+)
 CHILDREN = ("run/run-0/session", "forks/f1", "async-1/s", "run/run-0/session/x/session", "x/plain")
 
 
@@ -88,6 +104,38 @@ class Draw:
         start = self.number(0, len(text) - 1)
         return text[start : start + self.number(1, 6)]
 
+    # --- entries ---------------------------------------------------------------------------------
+
+    def place(self, story: Builder) -> dict[str, Any]:
+        """An id and a parent for the next entry: its own and the one before, or anything else."""
+        fields: dict[str, Any] = {}
+        if self.chance():
+            fields["id"] = self.one(NO_IDS if self.chance(6) else IDS)
+        if self.chance():
+            fields["parentId"] = self.reference(story)
+        return fields
+
+    def reference(self, story: Builder) -> Any:
+        """An entry of the story, one that may be there, or none."""
+        there = re.findall(rb'"id":"([0-9a-f]{8})"', story.bytes())
+        if there and self.chance():
+            return self.one(there).decode()
+        return self.one((*IDS, "gone", None, 5))
+
+    def call(self) -> Any:
+        """A tool call that may name files, whole or with something missing."""
+        named: dict[str, Any] = {}
+        for field in ("path", "file_path", "paths"):
+            if self.chance():
+                named[field] = self.one((*PATHS, 5, None, ["b.py", 1, self.one(PATHS)]))
+        if self.chance():
+            named["input"] = self.one((*PATCHES, 5))
+            named["patch"] = self.one(PATCHES)
+        block = {"type": "toolCall", "id": "c1", "name": self.one(TOOLS), "arguments": named}
+        if self.chance(8):
+            block |= self.one(({"id": 5}, {"name": None}, {"arguments": ["a.py"]}, {"type": "x"}))
+        return block
+
     # --- files -----------------------------------------------------------------------------------
 
     def grow(self, story: Builder, lines: int) -> Builder:
@@ -126,7 +174,43 @@ def _copy(story: Builder, draw: Draw) -> None:
     story.user(draw.one(("needle", "alpha")), id="same", timestamp=stamp(5))
 
 
-_BAD = (b"{", b"[1]", b'"needle"', b"{}", b"\xff\xfe", b'{"type":"session"}')
+def _spoken(story: Builder, draw: Draw) -> None:
+    """A message somewhere in the tree."""
+    said = {"role": draw.one(ROLES), "content": draw.text()}
+    story.entry("message", message=said, **draw.place(story))
+
+
+def _called(story: Builder, draw: Draw) -> None:
+    """Calls of tools, by the model or by somebody who cannot call any."""
+    blocks = [draw.call() for _ in range(draw.number(1, 2))]
+    said = {"role": draw.one(ROLES), "toolName": draw.one(TOOLS), "content": blocks}
+    story.entry("message", message=said, **draw.place(story))
+
+
+def _returned(story: Builder, draw: Draw) -> None:
+    """What came of a call: an error is one that says true, of a result."""
+    said = {
+        "role": draw.one(("toolResult", "toolResult", "assistant")),
+        "toolName": draw.one((*TOOLS, None, "")),
+        "isError": draw.one((True, True, False, "true", 1, None)),
+        "content": draw.text(),
+    }
+    story.entry("message", message=said, **draw.place(story))
+
+
+def _compacted(story: Builder, draw: Draw) -> None:
+    """A compaction that keeps from an entry of anywhere on, or from itself."""
+    place = draw.place(story)
+    kept = place.get("id") if draw.chance(6) else draw.reference(story)
+    files = {"readFiles": [draw.one(PATHS)]}
+    story.entry("compaction", summary="alpha", firstKeptEntryId=kept, details=files, **place)
+
+
+_BAD = (
+    b"{", b"[1]", b'"needle"', b"{}", b"\xff\xfe", b'{"type":"session"}', b"null", b"0", b"[]",
+    b'{"type":"session","id":"n1","parentId":"n2"}', b'{"id":"n2","parentId":"n1"}',
+    b'{"type":"message","id":"n3","parentId":"n2","timestamp":"x","message":{"role":"user"}}',
+)  # fmt: skip
 _LINES: tuple[Callable[[Builder, Draw], Any], ...] = (
     lambda s, d: s.user(d.text()),
     lambda s, d: s.user(d.text(), at=d.one(("2026-09-10T09:00:03", "2026-09-10", stamp(3), "x"))),
@@ -144,6 +228,7 @@ _LINES: tuple[Callable[[Builder, Draw], Any], ...] = (
     lambda s, d: s.entry(d.one(("label", "x" * 70)), label=d.text()),
     _escaped,
     _copy,
+    *(_spoken, _called, _returned, _compacted) * 3,
 )  # fmt: skip
 
 
@@ -274,19 +359,96 @@ def strict(word: str) -> None:
     raise ValueError(word)
 
 
-def lines(path: str, version: int) -> Iterator[Entry]:
-    """Every entry of a file, read the plain way."""
+def values(path: str) -> Iterator[tuple[int, Any]]:
+    """Every line after the header that is JSON, read the plain way."""
     data = Path(path).read_bytes().split(b"\n")
-    for line_no, line in enumerate(data, 1):
-        try:
-            value = json.loads(
-                line.decode("utf-8", "replace").strip(" \t\r\n"), parse_constant=strict
-            )
-        except ValueError:
+    for line_no, line in enumerate(data[1:], 2):
+        with suppress(ValueError):
+            text = line.decode("utf-8", "replace").strip(" \t\r\n")
+            yield line_no, json.loads(text, parse_constant=strict)
+
+
+def branch(path: str) -> list[tuple[int, dict[str, Any]]]:
+    """The active branch from the root to the last entry of the file."""
+    last: Any = None
+    named = {}
+    for line_no, value in values(path):
+        if value is None or value is False or value == 0 or value == "":
+            continue  # nothing, to JavaScript
+        if isinstance(value, dict) and value.get("type") == "session":
             continue
-        found = entry.understand(value, line_no, version)
-        if line_no > 1 and isinstance(found, Entry):
-            yield found
+        last = value.get("id") if isinstance(value, dict) else None
+        if isinstance(last, str) and last:
+            named[last] = (line_no, value)
+    walked: list[tuple[int, dict[str, Any]]] = []
+    while isinstance(last, str) and last in named and named[last] not in walked:
+        walked.insert(0, named[last])
+        last = named[last][1].get("parentId")
+    return walked
+
+
+def standing(path: str, version: int, line_nos: list[int]) -> dict[str, set[int]]:
+    """The lines that each word of `branch` and `compacted` means."""
+    if version < 2:
+        every = set(line_nos)
+        return {"active": every, "abandoned": set(), "hidden": set(), "visible": every}
+    walked = branch(path)
+    active = [line_no for line_no, _ in walked]
+    hidden: list[int] = []
+    for place, (_, value) in enumerate(walked):
+        if value.get("type") == "compaction":
+            ids = [above["id"] for _, above in walked[:place]]
+            kept = value.get("firstKeptEntryId")
+            hidden = active[: ids.index(kept) if kept in ids else place]
+    return {
+        "active": set(active),
+        "abandoned": set(line_nos) - set(active),
+        "hidden": set(hidden),
+        "visible": set(active) - set(hidden),
+    }
+
+
+READING = {"read", "grep"}
+MODIFYING = {"edit", "write", "apply_patch"}
+BLANK = " \t\n\v\f\r\u00a0\ufeff\u2028\u2029"
+NAMED = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*)|\+\+\+ (?:b/)?(.*)")
+
+
+def of_calls(value: dict[str, Any]) -> tuple[set[str], set[str]]:
+    """The tools that an entry calls or answers, and the files that its calls name."""
+    said = value.get("message") if value["type"] == "message" else None
+    if not isinstance(said, dict):
+        return set(), set()
+    tools, paths = set(), []
+    content = said.get("content")
+    for block in content if isinstance(content, list) else ():
+        if not (isinstance(block, dict) and block.get("type") == "toolCall"):
+            continue
+        name, named = block.get("name"), block.get("arguments")
+        if not isinstance(name, str):
+            continue
+        if said.get("role") == "assistant":
+            tools.add(name)
+        proves = name.lower() in READING | MODIFYING and isinstance(block.get("id"), str)
+        if proves and isinstance(named, dict):
+            for field in ("path", "file_path", "paths"):
+                given = named.get(field)
+                paths += given if isinstance(given, list) else [given]
+            both = [named.get(field) for field in ("input", "patch")]
+            patches = [patch for patch in both if isinstance(patch, str)]
+            if name.lower() == "apply_patch" and patches:
+                found = [NAMED.match(line) for line in re.split("\r?\n", patches[0])]
+                paths += [one[1] or one[2] for one in found if one]
+    if said.get("role") == "toolResult" and isinstance(said.get("toolName"), str):
+        tools.add(said["toolName"])
+    trimmed = {path.strip(BLANK) for path in paths if isinstance(path, str)}
+    return tools, trimmed - {"", "/dev/null"}
+
+
+def lines(path: str, version: int) -> list[Entry]:
+    """Every entry of a file."""
+    found = [entry.understand(value, line_no, version) for line_no, value in values(path)]
+    return [one for one in found if isinstance(one, Entry)]
 
 
 def chosen(cwd: str, asked: dict[str, Any]) -> bool:
@@ -317,34 +479,65 @@ def wanted(tree: Tree, asked: dict[str, Any]) -> Iterator[layout.Found]:
             yield one
 
 
+def asked_for(item: Entry, asked: dict[str, Any], stands: dict[str, set[int]]) -> bool:
+    """Whether the filters of entries hold for one."""
+    types, roles = asked.get("types"), asked.get("message_roles")
+    instant = local_to_utc_ms(item.instant) if item.floating else item.instant
+    tools, paths = of_calls(item.value)
+    wanted, touched = asked.get("tools"), asked.get("touched")
+    words = (asked.get("branch", "any"), asked.get("compacted", "any"))
+    return (
+        (types is None or item.type in types)
+        and (roles is None or item.role in roles)
+        and asked.get("from_ms", instant) <= instant <= asked.get("to_ms", instant)
+        and (wanted is None or bool(tools.intersection(wanted)))
+        and (touched is None or any(names(path, touched) for path in paths))
+        and not (asked.get("errors") and not failed(item))
+        and all(word == "any" or item.line_no in stands[word] for word in words)
+    )
+
+
+def names(path: str, touched: str) -> bool:
+    """Whether a path is this one, or ends in it at a slash."""
+    return path == touched or path.endswith(touched if touched[0] == "/" else f"/{touched}")
+
+
+def failed(item: Entry) -> bool:
+    return item.role == "toolResult" and item.value["message"].get("isError") is True
+
+
+def first_kind(texts: dict[str, str], needles: list[str]) -> str | None:
+    """The kind that holds any of the terms; without terms, the one that is there."""
+    for kind, text in texts.items():
+        if text and (not needles or any(needle in text for needle in needles)):
+            return kind
+    return None
+
+
 def naive(tree: Tree, terms: list[str], asked: dict[str, Any]) -> dict[str, Any]:
     """The answer without limit and cursor, from nothing but the files."""
     kinds = set(asked.get("kinds") or DEFAULT_KINDS)
-    roles, types, mode = asked.get("message_roles"), asked.get("types"), asked.get("match", "any")
-    if roles and "system" in roles:
+    mode = asked.get("match", "any") if terms else "any"
+    if "system" in (asked.get("message_roles") or ()):
         kinds.add("system")
     sensitive = asked.get("case_sensitive", False)
     needles = [term if sensitive else term.lower() for term in terms]
     hits = []
     for one in wanted(tree, asked):
         here, seen = [], set()
-        for item in lines(one.path, one.session.version):
+        items = lines(one.path, one.session.version)
+        stands = standing(one.path, one.session.version, [item.line_no for item in items])
+        for item in items:
             texts = {kind: entry.searchable(item, kind) for kind in KINDS if kind in kinds}
             low = {kind: text if sensitive else text.lower() for kind, text in texts.items()}
             holds = {needle for needle in needles if any(needle in text for text in low.values())}
             seen |= holds
-            instant = local_to_utc_ms(item.instant) if item.floating else item.instant
-            stays = (
-                (types is None or item.type in types)
-                and (roles is None or item.role in roles)
-                and asked.get("from_ms", instant) <= instant <= asked.get("to_ms", instant)
-            )
-            if not stays or not holds or (mode == "all" and len(holds) < len(set(needles))):
+            kind = first_kind(low, needles)
+            missing = mode == "all" and len(holds) < len(set(needles))
+            if kind is None or missing or not asked_for(item, asked, stands):
                 continue
-            kind = next(kind for kind in low if any(needle in low[kind] for needle in needles))
-            place = (-instant, one.path, item.line_no)
-            if asked.get("order") == "path":
-                place = (0, *place[1:])
+            instant = local_to_utc_ms(item.instant) if item.floating else item.instant
+            place = (0 if asked.get("order") == "path" else -instant, one.path, item.line_no)
             here.append((place, kind, (item.id, tuple(texts.values()))))
         if mode != "session" or len(seen) == len(set(needles)):
             hits += here
@@ -398,7 +591,37 @@ def question(draw: Draw) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
         asked |= {"start_timestamp": stamp(start), "end_timestamp": stamp(end)}
         began = 1_789_030_800_000
         bounds = {"from_ms": began + 1000 * start, "to_ms": began + 1000 * end}
+    if draw.chance():
+        asked |= filters(draw)
+    free = ("tools", "touched", "errors")
+    can_be_free = any(asked.get(name) for name in free) or any(
+        asked.get(name, "any") != "any" for name in ("branch", "compacted")
+    )
+    if can_be_free and draw.chance():
+        terms = []
     return terms, asked, bounds
+
+
+def filters(draw: Draw) -> dict[str, Any]:
+    """What is asked of the entries themselves, one or several of it."""
+    asked: dict[str, Any] = {}
+    for name in draw.one(TOGETHER):
+        asked[name] = draw.one(ASKED[name])
+        if name == "touched" and draw.chance():  # the end of a path
+            path = draw.one(PATHS) or "a.py"
+            asked[name] = path[draw.number(0, len(path) - 1) :]
+    return asked
+
+
+ASKED: dict[str, Any] = {
+    "branch": ("active", "abandoned", "any"),
+    "compacted": ("hidden", "visible", "any"),
+    "tools": (*([tool] for tool in TOOLS), ["READ", "cook"], ["x" * 71], ["nothing", "ﬁx"]),
+    "errors": (True, True, False),
+    "touched": ("a.py", "/a.py", "src/a.py", "b.py", "/r/b.py", "needle", "py"),
+}
+NAMES_OF = tuple(ASKED)
+TOGETHER = (*((name,) for name in ASKED), NAMES_OF[:2], NAMES_OF[2:4], NAMES_OF[1:])
 
 
 def walk(

@@ -30,6 +30,7 @@ _COMMANDS: Final = {
     "recover": "sessionindex.cli.recover",
     "index": "sessionindex.cli.index",
     "status": "sessionindex.cli.status",
+    "watch": "sessionindex.cli.watch",
     "check": "sessionindex.cli.check",
     "call": "sessionindex.cli.call",
     "demo": "sessionindex.cli.demo",

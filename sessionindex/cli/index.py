@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import Any
+import time
+from typing import Any, Final
 
 import click
 
+from sessionindex import SessionIndex
 from sessionindex.cli import options
 from sessionindex.cli.render import size
 from sessionindex.errors import IndexLocked, IndexUnusable
 from sessionindex.wire.output import dumps
+
+_PATIENCE: Final = 30.0
+"""Seconds that a watcher is given to cover the files."""
 
 
 @click.command(epilog="Example: sessionindex index", short_help="Bring the index up to date.")
@@ -29,7 +34,10 @@ def command(rebuild: bool, as_json: bool, **where: Any) -> int:
     except IndexLocked as busy:
         if rebuild:
             raise
-        options.say(str(busy))
+        if _covered_by_another(index, busy):
+            print("covered by the watcher")
+        else:
+            options.say(str(busy))
         return 0
     if as_json:
         fields = dataclasses.asdict(report)
@@ -57,3 +65,16 @@ def command(rebuild: bool, as_json: bool, **where: Any) -> int:
     if len(report.warnings) > 10:
         options.say(f"and {len(report.warnings) - 10} more that could not be read")
     return 0
+
+
+def _covered_by_another(index: SessionIndex, busy: IndexLocked) -> bool:
+    """Whether a watcher has covered the files that are there now, or does so within a while."""
+    if "(watch)" not in busy.holder:
+        return False
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        status = index.status()
+        if not (status.new or status.stale or status.pending_bytes):
+            return True
+        time.sleep(0.1)
+    return False

@@ -210,6 +210,12 @@ class Store:
         Raises IndexLocked at once where another writer works, IndexFolderError where the folder
         is not ours or cannot be written.
         """
+        with self.held(kind):
+            yield self.generation(fresh=fresh)
+
+    @contextmanager
+    def held(self, kind: str) -> Iterator[None]:
+        """The writer lock, for as many generations as its holder likes; raises as `writing`."""
         try:
             self._marker()  # before anything is made: a folder that is not ours is left alone
             files.make_private_folder(self.folder)
@@ -222,7 +228,7 @@ class Store:
         try:
             if self._marker() is None:  # only the holder of the lock moves the marker
                 self._point_to(_NONE)
-            yield self._generation(fresh)
+            yield
         except OSError as error:
             raise IndexFolderError(
                 f"cannot write the index: {self.folder}: {files.spoken(error)}", self.folder
@@ -236,7 +242,8 @@ class Store:
         """Who holds the writer lock now."""
         return lock.holder(self.folder)
 
-    def _generation(self, fresh: bool) -> Generation:
+    def generation(self, *, fresh: bool = False) -> Generation:
+        """The index to write into, for whoever holds the lock."""
         if not fresh:
             try:
                 return Generation(self, self.open(), self._current(), published=True)

@@ -1,0 +1,1 @@
+"""The watcher, and the service that keeps it running."""
