@@ -79,12 +79,16 @@ def read_at(descriptor: int, offset: int, length: int) -> bytes:
 def read_from(descriptor: int, offset: int, end: int | None = None) -> Iterator[bytes]:
     """The bytes from `offset` to `end` (or the end of the file), a block at a time."""
     while end is None or offset < end:
-        size = BLOCK if end is None else min(BLOCK, end - offset)
+        # Room for what is there and one byte more: then a short answer says that it was all.
+        there = (os.fstat(descriptor).st_size if end is None else end) - offset
+        size = min(BLOCK, max(there + (end is None), 1))
         data = os.pread(descriptor, size, offset)
         if not data:
             return
         offset += len(data)
         yield data
+        if len(data) < size:
+            return
 
 
 def whole_lines(

@@ -13,8 +13,8 @@ its parts stand in the bytes, and its marker, where it has one. The parser decid
     tool results  `tool_result name#id` never stands in a file: what a term says beyond the words
                   of that frame
 
-A line with an escape that JSON need not write (`\\u…`, `\\/`) is never rejected; without terms none
-is.
+A line with an escape that JSON need not write (`\\/`, and `\\u…` but for control characters in
+lower-case hex, which have no other way) is never rejected; without terms none is.
 
 Parts without case (and every part of a case-sensitive question) are searched as bytes, ASCII ones
 with stringzilla's caseless search. Other parts go through `decode` and the gram key: stringzilla
@@ -36,6 +36,7 @@ from sessionindex.model import Kind
 from sessionindex.text import quoted
 
 _find: Callable[..., int] = stringzilla.find
+_count: Callable[..., int] = stringzilla.count
 _find_caseless: Callable[..., int] = stringzilla.utf8_uncased_search
 
 _NOT_IN_FILES: Final = re.compile("[\n\ufffd\ud800-\udfff]+")
@@ -44,7 +45,7 @@ _EITHER: Final = re.compile('[\x00-\x1f\ufffd\ud800-\udfff{}\\[\\],:"\\\\]+')
 _NUMBER: Final = re.compile(r"[0-9eE+.\-]+")
 _FRAME: Final = "tool_result "
 _NAMELESS: Final = "unknown"
-_ESCAPES: Final = (b"\\u", b"\\/")
+_ODD: Final = re.compile(rb"\\u(?!00(?:1[0-9a-f]|0[0-7bef]))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class RawTest:
 
     def possible(self, line: bytes) -> bool:
         """False only where the line cannot hold what is asked (one line, or a block of lines)."""
-        if not self._terms or any(_find(line, escape) >= 0 for escape in _ESCAPES):
+        if not self._terms or _ESCAPES.find(line) >= 0:
             return True
         asked = all if self._every else any
         return asked(any(form.fits(line) for form in forms) for forms in self._terms)
@@ -144,7 +145,7 @@ class RawTest:
                 yield start, end
             start = end + 1
 
-    def _choose_scouts(self) -> tuple[Part, ...] | None:
+    def _choose_scouts(self) -> tuple[Part | _Escapes, ...] | None:
         """Parts one of which every possible line holds, the escapes among them."""
         if not self._terms:
             return None
@@ -159,7 +160,39 @@ class RawTest:
         if self._every:  # every term must be there: look for the one with the longest scouts
             usable = [max(usable, key=lambda parts: min(len(part.data) for part in parts))]
         chosen = {part for parts in usable for part in parts}
-        return tuple(chosen) + tuple(Part(escape, None, False) for escape in _ESCAPES)
+        return (*chosen, _ESCAPES)
+
+
+_USUAL: Final = (b"\\u001b", b"\\u0001")
+
+
+class _Escapes:
+    """What looks for escapes that JSON need not write."""
+
+    def find(self, block: bytes, start: int = 0) -> int:
+        """The first place of one at or after `start`, or -1."""
+        slash = _find(block, b"\\/", start)
+        place = _find(block, b"\\u", start)
+        if place < 0:
+            return slash
+        # Nearly all there are colour a terminal, and counting is what is fast.
+        rest = _count(block, b"\\u", place)
+        for usual in _USUAL:
+            rest -= _count(block, usual, place)
+            if not rest:
+                return slash
+        found = _ODD.search(block, place)
+        if found is None:
+            return slash
+        return found.start() if slash < 0 else min(slash, found.start())
+
+
+_ESCAPES: Final = _Escapes()
+
+
+def line_ends(block: bytes, start: int, end: int) -> int:
+    """How many lines end in this part of a block."""
+    return _count(block, b"\n", start, end)
 
 
 def _part(piece: str, case_sensitive: bool) -> Part:

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sessionindex import entry
-from sessionindex.files import Changed, read_at, whole_lines
+from sessionindex.files import Changed, read_at, read_from, whole_lines
 from sessionindex.model import Entry, Line
-from sessionindex.rawtest import RawTest
+from sessionindex.rawtest import RawTest, line_ends
 
 Place = tuple[int, int, int]
 """line_no, offset and length (bytes, without the LF) of a line."""
@@ -31,19 +31,25 @@ def entries(
     descriptor: int, *, test: RawTest, version: int, offset: int = 0, lines: int = 0
 ) -> Iterator[Entry]:
     """The entries from `offset` on that may match, in file order; `lines` lie before it."""
-    for _, block, complete in whole_lines(descriptor, offset):
-        counted = 0  # where in the block lines are counted up to
-        for start, end in test.lines(block):
-            lines += block.count(b"\n", counted, start)
-            counted = start
-            line = Line(lines + 1, offset + start, block[start:end], complete)
+    counted = offset  # lines are counted up to here: not at all where nothing is found
+    for start, block, complete in whole_lines(descriptor, offset):
+        for first, end in test.lines(block):
+            if counted < start:
+                lines += _lines_between(descriptor, counted, start)
+                counted = start
+            lines += line_ends(block, counted - start, first)
+            counted = start + first
+            line = Line(lines + 1, counted, block[first:end], complete)
             if line.line_no == 1:
                 continue  # the header
             found = entry.parse(line, version)
             if isinstance(found, Entry):
                 yield found
-        lines += block.count(b"\n", counted)
-        offset += len(block)
+
+
+def _lines_between(descriptor: int, start: int, end: int) -> int:
+    """How many lines end in a part of the file that was read before."""
+    return sum(line_ends(data, 0, len(data)) for data in read_from(descriptor, start, end))
 
 
 def entries_at(

@@ -54,6 +54,18 @@ def test_a_pipe_gets_one_line_a_hit(store: Store, home: Path) -> None:
         (["search", "needle", "--all", "--across"], 2),
         (["search", "needle", "-s", "-i"], 2),
         (["search", "needle", "--cursor", "garbled"], 2),
+        (["search", "--branch", "active"], 0),
+        (["search", "--branch", "abandoned"], 1),
+        (["search", "--compacted", "visible", "-c"], 0),
+        (["search", "--errors"], 1),
+        (["search", "--touched", "a.py"], 1),
+        (["search", "--tool", "edit", "--tool", "read", "--json"], 1),
+        (["search", "--branch", "any"], 2),
+        (["search", "--compacted", "any", "--role", "user"], 2),
+        (["search", "--branch", "main"], 2),
+        (["search", "--touched", ""], 2),
+        (["search", "needle", "--touched", ""], 2),
+        (["search", "needle", "--tool", ""], 2),
         (["show", "a:2"], 0),
         (["show", "a:99"], 1),
         (["show", "nobody:2"], 2),
@@ -321,6 +333,57 @@ def test_an_ascii_terminal_gets_escapes(store: Store, home: Path) -> None:
     ran = pipe(["search", "降水", *where], env)
     assert (ran.status, ran.err) == (0, "")
     assert "needle \\u964d\\u6c34" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["--branch", "abandoned"], [4]),
+        (["--branch", "active", "needle"], [2]),
+        (["--compacted", "hidden"], [3, 2]),
+        (["--compacted", "visible"], [7, 6, 5]),
+        (["--tool", "read"], [5]),
+        (["--tool", "read", "--tool", "edit", "--order", "oldest"], [3, 5, 6]),
+        (["--errors"], [6]),
+        (["--touched", "app.py"], [5, 3]),
+        (["--touched", "src/app.py", "--tool", "edit"], [3]),
+        (["--touched", "/app.py", "--compacted", "hidden", "src"], [3]),
+        (["--errors", "needle"], []),
+    ],
+)
+def test_what_only_the_tree_and_the_calls_tell(
+    store: Store, home: Path, arguments: list[str], lines: list[int]
+) -> None:
+    """--branch, --compacted, --tool, --errors and --touched, with a term or without one."""
+    story = session("a").user("needle").call("edit", path="src/app.py")  # 2, 3
+    fork = json.loads(story.tail(2))["id"]
+    story.user("needle off the branch")  # 4
+    story.entry(
+        "message",
+        parentId=fork,
+        message={
+            "role": "assistant",
+            "content": [
+                {"type": "toolCall", "id": "c", "name": "read", "arguments": {"path": "app.py"}}
+            ],
+        },
+    )  # 5
+    kept = json.loads(story.tail(4))["id"]
+    story.message("toolResult", toolName="edit", content="failed", isError=True)  # 6
+    path = store.put("a", story.compaction("summary", keep=kept))  # 7
+    ran = run(store, home, "search", *arguments)
+    found = [line.removeprefix(f"{path}:").split(":")[0] for line in ran.out.splitlines()]
+    assert (list(map(int, found)), ran.status, ran.err) == (lines, 0 if lines else 1, "")
+
+
+def test_names_and_paths_are_read_as_their_bytes_say(store: Store, home: Path) -> None:
+    """As terms are: whatever the locale made of the arguments."""
+    store.put("a", session("a").call("edit", path="src/降水.py").call("道具", path="x"))
+    env = environment(home, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    where = ["--root", str(store.root), "--index-dir", str(store.index_dir)]
+    for arguments in (["--touched", "降水.py"], ["--tool", "道具"]):
+        ran = pipe(["search", *arguments, *where], env)
+        assert (ran.status, ran.err, ran.out.count("\n")) == (0, "", 1), arguments
 
 
 def test_a_pipe_is_told_that_there_is_more(store: Store, home: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 from build import append, session
 from scratch import Store, ask, places
+from test_durability import SLOW
 
 from sessionindex import coverage, ingest, intake
+from sessionindex.index import segments
 
 
 @pytest.fixture
@@ -367,3 +370,175 @@ def test_the_end_of_a_refresh_is_noted_and_not_its_beginning(
     store.index.refresh()
     noted = store.index.status().last_refresh
     assert noted is not None and abs(noted - time.time() * 1000) < 60_000
+
+
+# --- how much work an append is ------------------------------------------------------------------
+
+
+class Work:
+    """What was done below a root: files opened, bytes read of them, folders listed, stats taken."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._root = str(root)
+        self._inside: set[int] = set()
+        self.opened = self.bytes = self.listed = self.stats = 0
+        for name in ("open", "pread", "scandir", "stat", "lstat"):
+            monkeypatch.setattr(os, name, self._counting(name, getattr(os, name)))
+
+    def _counting(self, name: str, inner: Any) -> Any:
+        def counted(what: Any, *rest: Any, **how: Any) -> Any:
+            found = inner(what, *rest, **how)
+            below = not isinstance(what, int) and os.fspath(what).startswith(self._root)
+            if name == "open":
+                (self._inside.add if below else self._inside.discard)(found)
+                self.opened += below
+            elif name == "pread":
+                self.bytes += len(found) if what in self._inside else 0
+            elif name == "scandir":
+                self.listed += below
+            else:
+                self.stats += below
+            return found
+
+        return counted
+
+    def taken(self) -> dict[str, int]:
+        """What was done since this was last asked."""
+        done = {
+            "opened": self.opened,
+            "bytes": self.bytes,
+            "listed": self.listed,
+            "stats": self.stats,
+        }
+        self.opened = self.bytes = self.listed = self.stats = 0
+        return done
+
+
+LONG = 200_000
+BOUNDS: tuple[Any, ...] = ({}, {"piRetrospect": {"allowedProjects": ["app"]}})
+
+
+def many(store: Store, count: int) -> list[str]:
+    """Sessions in ten projects, the first of them long."""
+    return [
+        store.put(
+            f"s{number}",
+            session(f"s{number}", cwd="/r/app").user("needle " + "x" * (0 if number else LONG)),
+            f"--p{number % 10}--",
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_the_work_for_an_append(bound: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It follows what was appended: not the number of files, and not their length."""
+    line = session("x").user("needle " + "y" * 100).tail(1)
+    costs = []
+    for count in (5, 500):
+        paths = many(store, count)
+        index = store.open(settings=bound)
+        with index.keeping("test") as kept, monkeypatch.context() as patch:
+            kept.refresh()
+            work = Work(store.root, patch)
+            append(paths[0], line)
+            assert counts(kept.refresh([paths[0]])) == {
+                "appended": 1,
+                "entries": 1,
+                "bytes": len(line),
+            }
+            costs.append(work.taken())
+            for path in paths[:3]:
+                append(path, line)
+            assert counts(kept.refresh(paths[:3]))["appended"] == 3
+            batch = work.taken()
+            assert batch["opened"] <= 3 * costs[-1]["opened"]
+            assert batch["bytes"] <= 3 * costs[-1]["bytes"]
+            assert (batch["listed"], batch["stats"]) == (0, 3)
+        ask(store.index, "needle y")
+    assert costs[0] == costs[1]
+    assert costs[0]["opened"] <= 2
+    assert (costs[0]["listed"], costs[0]["stats"]) == (0, 1)
+    assert costs[0]["bytes"] <= len(line) + 4 * coverage.EDGE
+
+
+def test_an_edit_under_an_append_that_was_told(store: Store, proving: None) -> None:
+    """Who reads only the tail vouches for no more: a question and the next walk read the rest."""
+    story = session("a").user("x" * 9000).user("middle").user("y" * 9000)
+    path = store.put("a", story)
+    time.sleep(0.08)
+    with store.index.keeping("test") as kept:
+        kept.refresh()
+        more = session("more").user("and more").tail(1)
+        Path(path).write_bytes(story.bytes().replace(b"middle", b"muddle") + more)
+        time.sleep(0.08)
+        kept.refresh([path])
+        assert ask(store.index, "middle").total == 0
+        assert places(ask(store.index, "muddle")) == [("a", 3)]
+        assert counts(kept.refresh())["rebuilt"] == 1
+        assert ask(store.index, "muddle").coverage.stale == 0
+
+
+def test_the_work_for_a_new_file(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its project is walked, and no other; the files beside it are not opened."""
+    costs = []
+    for count in (10, 500):
+        many(store, count)
+        with store.index.keeping("test") as kept, monkeypatch.context() as patch:
+            time.sleep(0.08)
+            kept.refresh()
+            work = Work(store.root, patch)
+            path = store.put("new", session("new").user("needle"), f"--new{count}--")
+            work.taken()
+            assert counts(kept.refresh([path]))["added"] == 1
+            costs.append(work.taken())
+            os.unlink(path)
+            work.taken()
+            assert counts(kept.refresh([path])) == {"dropped": 1}
+            assert work.taken()["listed"] == 2  # the root, and the project
+    assert costs[0] == costs[1]
+    assert (costs[0]["listed"], costs[0]["opened"]) == (2, 2)
+
+
+@pytest.mark.parametrize("appends", [1_000, pytest.param(10_000, marks=SLOW)])
+def test_many_small_appends(appends: int, store: Store) -> None:
+    """Segments stay few, and a question has no more to look at than on a fresh index."""
+    draw = random.Random(appends)
+    paths = [store.put(f"s{number}", session(f"s{number}").user("x")) for number in range(20)]
+    most = 0
+    with store.index.keeping("test") as kept:
+        kept.refresh()
+        for number in range(appends):
+            path = draw.choice(paths)
+            append(path, session("x").user(f"needle {number}").tail(1))
+            assert kept.refresh([path]).entries == 1
+            if number % 10 == 0:
+                most = max(most, segments_of(store))
+    assert most < 20
+    assert ask(store.index, "needle 7", limit=5).total == str(list(range(appends))).count(" 7")
+    dead, documents = store.index._present.store.dead()
+    assert documents - dead == appends + 40
+    assert dead < documents // 2
+    candidates = [candidates_of(store)]
+    store.index.refresh(rebuild=True)
+    candidates.append(candidates_of(store))
+    assert candidates[0] == candidates[1]
+
+
+def segments_of(store: Store) -> int:
+    return len(
+        segments.committed(os.path.join(store.folder, store.index._present.store._current()))
+    )
+
+
+def candidates_of(store: Store) -> list[int]:
+    """How many entries each of some questions reads."""
+    found = []
+    for literal in ("needle 77", "eedl", "absent"):
+        with pytest.MonkeyPatch.context() as patch:
+            read: list[int] = []
+            pread = os.pread
+            patch.setattr(os, "pread", lambda *a: read.append(a[0]) or pread(*a))
+            store.index.search(literal)
+        found.append(len(read))
+    return found

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import tempfile
@@ -53,10 +54,14 @@ CWDS = ("/r/app", "/r/app-fix", "/r/other", "/", "/r/app/")
 NAMES = ("one", "two", "three", "four")
 IDS = ("n1", "n2", "n3", "n4", "same", "an id of many letters", "é")
 NO_IDS = (None, "", 7, ["n1"])
-TOOLS = ("read", "Read", "edit", "write", "apply_patch", "grep", "bash", "cook", "x" * 70)
+TOOLS = (
+    "edit", "edit", "edit", "read", "read", "Read", "write", "apply_patch", "apply_patch", "grep",
+    "bash", "cook", "x" * 70,
+)  # fmt: skip
 ROLES = ("assistant", "assistant", "assistant", "user", "toolResult", "robot")
 PATHS = (
-    "a.py", "src/a.py", "/r/app/src/a.py", "src/ba.py", "src/a.py/", "./src/a.py", "A.py",
+    "a.py", "a.py", "a.py", "src/a.py", "src/a.py", "/r/app/src/a.py", "src/ba.py", "src/a.py/",
+    "./src/a.py", "A.py",
     " a.py\ufeff", "a.py\u0085", "Straße/e\u0301.py", 'q"/b\\c.py', "会议/a\nb.py", "x\ud83d/a.py",
     "/", "a", "b.py\t2026", "",
 )  # fmt: skip
@@ -81,17 +86,20 @@ class Draw:
         return self._data.draw(st.integers(low, high))
 
     def chance(self, of: int = 2) -> bool:
-        return self._data.draw(st.integers(0, of - 1)) == of - 1
+        return self.number(0, of - 1) == of - 1
 
     def some(self, choices: Any) -> list[Any] | None:
         """One or two of the choices, or no filter at all."""
         if self.chance():
             return None
-        return self._data.draw(st.lists(st.sampled_from(choices), min_size=1, max_size=2))
+        return self.many(choices, 1, 2)
+
+    def many(self, choices: Any, least: int, most: int) -> list[Any]:
+        return [self.one(choices) for _ in range(self.number(least, most))]
 
     def text(self) -> str:
         glue = self.one(("", " "))
-        said = glue.join(self._data.draw(st.lists(st.sampled_from(PIECES), max_size=3)))
+        said = glue.join(self.many(PIECES, 0, 3))
         return said + self.one(("", " needle", " alpha", "gamma"))
 
     def needle(self) -> str:
@@ -109,9 +117,9 @@ class Draw:
     def place(self, story: Builder) -> dict[str, Any]:
         """An id and a parent for the next entry: its own and the one before, or anything else."""
         fields: dict[str, Any] = {}
-        if self.chance():
-            fields["id"] = self.one(NO_IDS if self.chance(6) else IDS)
-        if self.chance():
+        if self.chance(4):
+            fields["id"] = self.one(NO_IDS if self.chance(4) else IDS)
+        if self.chance(3):
             fields["parentId"] = self.reference(story)
         return fields
 
@@ -124,7 +132,7 @@ class Draw:
 
     def call(self) -> Any:
         """A tool call that may name files, whole or with something missing."""
-        named: dict[str, Any] = {}
+        named: dict[str, Any] = {"more": self.text()}
         for field in ("path", "file_path", "paths"):
             if self.chance():
                 named[field] = self.one((*PATHS, 5, None, ["b.py", 1, self.one(PATHS)]))
@@ -141,10 +149,14 @@ class Draw:
     def grow(self, story: Builder, lines: int) -> Builder:
         for _ in range(lines):
             self.one(_LINES)(story, self)
+        if self.chance():
+            dice = Dice(self.number(0, 2**32))
+            for _ in range(self.number(1, 12)):
+                dice.one(_TREE)(story, dice)
         return story
 
     def story(self, name: str) -> Builder:
-        header: dict[str, Any] = {"version": self.one((3, 3, 2, 1))}
+        header: dict[str, Any] = {"version": self.one((3, 3, 3, 2, 1))}
         if self.chance(8):
             header["parentSession"] = self.text()
         story = session(self.one((name, name + "\ud83d")), cwd=self.one(CWDS), **header)
@@ -162,6 +174,19 @@ class Draw:
         """A last line without its end: half of one, or the whole."""
         whole = session("torn").user(self.text()).tail(1).rstrip(b"\n")
         return whole[: self.number(1, len(whole))] if self.chance() else whole
+
+
+class Dice(Draw):
+    """The same from a seed: many draws for the price of one, but they do not shrink."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def one(self, choices: Any) -> Any:
+        return self._random.choice(choices)
+
+    def number(self, low: int, high: int) -> int:
+        return self._random.randint(low, high)
 
 
 def _escaped(story: Builder, draw: Draw) -> None:
@@ -192,7 +217,7 @@ def _returned(story: Builder, draw: Draw) -> None:
     said = {
         "role": draw.one(("toolResult", "toolResult", "assistant")),
         "toolName": draw.one((*TOOLS, None, "")),
-        "isError": draw.one((True, True, False, "true", 1, None)),
+        "isError": draw.one((True, True, True, False, "true", 1, None)),
         "content": draw.text(),
     }
     story.entry("message", message=said, **draw.place(story))
@@ -228,8 +253,9 @@ _LINES: tuple[Callable[[Builder, Draw], Any], ...] = (
     lambda s, d: s.entry(d.one(("label", "x" * 70)), label=d.text()),
     _escaped,
     _copy,
-    *(_spoken, _called, _returned, _compacted) * 3,
+    *(_spoken, _called, _returned, _compacted) * 2,
 )  # fmt: skip
+_TREE = (_spoken, _spoken, _called, _called, _called, _returned, _compacted)
 
 
 # --- a tree that changes under the index ---------------------------------------------------------
@@ -475,7 +501,9 @@ def wanted(tree: Tree, asked: dict[str, Any]) -> Iterator[layout.Found]:
     found = layout.discover(str(tree.root), flat=tree.flat, policy=Policy(None)).sessions
     cwd_of = {one.path: one.session.cwd for one in found}
     for one in found:
-        if chosen(cwd_of[one.owner], asked) and (asked["include_subagents"] or not one.parent):
+        if one.parent and not asked.get("include_subagents", True):
+            continue
+        if chosen(cwd_of[one.owner], asked):
             yield one
 
 
@@ -591,37 +619,55 @@ def question(draw: Draw) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
         asked |= {"start_timestamp": stamp(start), "end_timestamp": stamp(end)}
         began = 1_789_030_800_000
         bounds = {"from_ms": began + 1000 * start, "to_ms": began + 1000 * end}
-    if draw.chance():
+    if draw.chance(3):
         asked |= filters(draw)
-    free = ("tools", "touched", "errors")
-    can_be_free = any(asked.get(name) for name in free) or any(
-        asked.get(name, "any") != "any" for name in ("branch", "compacted")
-    )
-    if can_be_free and draw.chance():
-        terms = []
+        terms = terms if draw.chance() or not asks(asked) else []
     return terms, asked, bounds
+
+
+def aimed(draw: Draw) -> tuple[list[str], dict[str, Any]]:
+    """A question about the entries themselves, with terms or without, and little else."""
+    asked = filters(draw) | {"match": draw.one(("any", "all", "session"))}
+    asked["order"] = draw.one(("newest", "oldest", "path"))
+    other = draw.one(("kinds", "unique", "types", "message_roles", "", "", "", ""))
+    if other:
+        asked |= {
+            "kinds": {"kinds": draw.some(KINDS)},
+            "unique": {"unique": True},
+            "types": {"types": ["message", "compaction"]},
+            "message_roles": {"message_roles": ["assistant", "toolResult"]},
+        }[other]
+    if asks(asked) and not draw.chance(3):
+        return [], asked
+    return draw.many((*COMMON, "a", "py", "read", "src"), 1, 3), asked
+
+
+FILTERS: dict[str, Any] = {
+    "branch": ("active", "abandoned", "active", "abandoned", "any"),
+    "compacted": ("hidden", "visible", "hidden", "visible", "any"),
+    "tools": (*([tool] for tool in TOOLS), ["READ", "cook"], ["x" * 71], ["nothing", "ﬁx"]),
+    "errors": (True, True, False),
+    "touched": ("a.py", "a.py", "/a.py", "src/a.py", "b.py", "/r/b.py", "needle", "py"),
+}
+TOGETHER = (
+    *((name,) for name in FILTERS), ("branch", "compacted"), ("branch", "tools"),
+    ("compacted", "touched"), ("tools", "errors"), ("tools", "touched"), ("branch", "errors"),
+    ("compacted", "tools", "errors", "touched"),
+)  # fmt: skip
+
+
+def asks(asked: dict[str, Any]) -> bool:
+    """Whether there is something to find without terms."""
+    return any(asked[name] not in ("any", False) for name in FILTERS if name in asked)
 
 
 def filters(draw: Draw) -> dict[str, Any]:
     """What is asked of the entries themselves, one or several of it."""
-    asked: dict[str, Any] = {}
-    for name in draw.one(TOGETHER):
-        asked[name] = draw.one(ASKED[name])
-        if name == "touched" and draw.chance():  # the end of a path
-            path = draw.one(PATHS) or "a.py"
-            asked[name] = path[draw.number(0, len(path) - 1) :]
+    asked: dict[str, Any] = {name: draw.one(FILTERS[name]) for name in draw.one(TOGETHER)}
+    if "touched" in asked and draw.chance(3):  # the end of a path
+        path = draw.one(PATHS) or "a.py"
+        asked["touched"] = path[draw.number(0, len(path) - 1) :]
     return asked
-
-
-ASKED: dict[str, Any] = {
-    "branch": ("active", "abandoned", "any"),
-    "compacted": ("hidden", "visible", "any"),
-    "tools": (*([tool] for tool in TOOLS), ["READ", "cook"], ["x" * 71], ["nothing", "ﬁx"]),
-    "errors": (True, True, False),
-    "touched": ("a.py", "/a.py", "src/a.py", "b.py", "/r/b.py", "needle", "py"),
-}
-NAMES_OF = tuple(ASKED)
-TOGETHER = (*((name,) for name in ASKED), NAMES_OF[:2], NAMES_OF[2:4], NAMES_OF[1:])
 
 
 def walk(
@@ -643,11 +689,27 @@ def walk(
 
 
 def check(tree: Tree, index: SessionIndex) -> None:
-    """One question: naive, brute and indexed agree, whole and page by page."""
+    """A few questions: naive, brute and indexed agree; one of them page by page too."""
     for words in (BEFORE, AFTER):
         standing = index.search(*words)
         assert without_coverage(standing) == without_coverage(index.search(*words, brute=True))
     terms, asked, bounds = question(tree.draw)
+    agree(tree, index, terms, asked, bounds)
+    dice = Dice(tree.draw.number(0, 2**32))
+    for _ in range(3):
+        terms, asked = aimed(dice)
+        answer = index.search(*terms, brute=True, **asked)
+        assert plain(answer) == naive(tree, terms, asked)
+        assert without_coverage(index.search(*terms, **asked)) == without_coverage(answer)
+
+
+def agree(
+    tree: Tree,
+    index: SessionIndex,
+    terms: list[str],
+    asked: dict[str, Any],
+    bounds: dict[str, Any],
+) -> None:
     whole = index.search(*terms, **asked)
     brute = index.search(*terms, brute=True, **asked)
     assert plain(brute) == naive(tree, terms, asked | bounds)

@@ -31,6 +31,7 @@ _COMMANDS: Final = {
     "index": "sessionindex.cli.index",
     "status": "sessionindex.cli.status",
     "watch": "sessionindex.cli.watch",
+    "daemon": "sessionindex.cli.daemon",
     "check": "sessionindex.cli.check",
     "call": "sessionindex.cli.call",
     "demo": "sessionindex.cli.demo",

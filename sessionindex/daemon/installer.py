@@ -70,7 +70,7 @@ def install(service: Service) -> Outcome:
 
 def steps(service: Service, before: Found) -> tuple[Step, ...]:
     """The steps that `install` takes once the file is written."""
-    return service.restart if before == "other" else service.start
+    return service.start if before == "none" else service.restart
 
 
 def uninstall(service: Service) -> Outcome:

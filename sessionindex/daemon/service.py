@@ -83,7 +83,7 @@ class Service:
 
     `stop` is done before the file is removed and `forget` after; `halt` is what is left to do
     where the host did not answer and the file is gone already. `link` is where the host notes that
-    the service is enabled, `log` the command that shows what the watcher said.
+    the service is enabled; `again` starts it once more, `log` shows what the watcher said.
     """
 
     name: str
@@ -94,8 +94,9 @@ class Service:
     stop: tuple[Step, ...]
     forget: tuple[Step, ...]
     halt: tuple[Step, ...]
+    again: tuple[str, ...]
+    log: tuple[str, ...]
     link: str | None = None
-    log: tuple[str, ...] = ()
 
 
 def is_ours(text: str) -> bool:
@@ -180,24 +181,25 @@ def _suffix(root: str, home: str) -> str:
 
 def _systemd(wanted: Watch, name: str, folder: str) -> Service:
     reload = Step(("systemctl", "--user", "daemon-reload"))
-    enable = Step(("systemctl", "--user", "enable", "--now", name))
+    again = ("systemctl", "--user", "restart", name)
     path = os.path.join(folder, name)
     return Service(
         name,
         path,
         unit(wanted),
-        start=(reload, enable),
+        start=(reload, Step(("systemctl", "--user", "enable", "--now", name))),
         restart=(
             reload,
             Step(("systemctl", "--user", "reset-failed", name), tolerated=True),
-            enable,
-            Step(("systemctl", "--user", "restart", name)),  # `--now` leaves one that runs alone
+            Step(("systemctl", "--user", "enable", name)),
+            Step(again),  # the one that runs has the old options, or an old version
         ),
         stop=(Step(("systemctl", "--user", "disable", "--now", name)),),
         forget=(reload,),
         halt=(Step(("systemctl", "--user", "stop", name)), reload),
-        link=os.path.join(folder, "default.target.wants", name),
+        again=again,
         log=("journalctl", f"--user-unit={name}"),
+        link=os.path.join(folder, "default.target.wants", name),
     )
 
 
@@ -250,11 +252,12 @@ def _literal(text: str) -> str:
 def _launchd(wanted: Watch, label: str, home: str, uid: int) -> Service:
     path = os.path.join(home, "Library", "LaunchAgents", f"{label}.plist")
     target = f"gui/{uid}/{label}"
-    out = Step(("launchctl", "bootout", target))
+    # It fails, too, where there is nothing to stop.
+    out = Step(("launchctl", "bootout", target), tolerated=True)
     # For a moment after `bootout` the old one is still there.
     load = Step(("launchctl", "bootstrap", f"gui/{uid}", path), attempts=3)
     enable = Step(("launchctl", "enable", target))
-    begin = (Step(out.command, tolerated=True), enable, load)
+    begin = (out, enable, load)
     return Service(
         label,
         path,
@@ -263,7 +266,8 @@ def _launchd(wanted: Watch, label: str, home: str, uid: int) -> Service:
         restart=begin,
         stop=(out,),
         forget=(),
-        halt=(out,),
+        halt=(),
+        again=("launchctl", "kickstart", "-k", target),
         log=("launchctl", "print", target),
     )
 

@@ -64,7 +64,7 @@ class Watcher:
         self._root = index.root.path
         self._log = log
         self._every = every
-        self._failed: str | None = None
+        self._failed: str | None = None  # "" once something has worked
         self._attempts = 0
         self._due = 0.0
         self._last = 0.0
@@ -102,10 +102,7 @@ class Watcher:
                 self._log("debug", "the watch is started anew")
             except FileNotFoundError:
                 continue
-            except (
-                OSError,
-                WatchfilesRustInternalError,
-            ) as error:  # no more watches: what is left is looking now and then
+            except (OSError, RuntimeError) as error:  # no more watches: look now and then
                 self._log("warning", f"cannot watch, only look every {self._every:g} s: {error}")
                 self.stop.wait(self._every)
 
@@ -152,10 +149,11 @@ class Watcher:
     def _done(self, done: RefreshReport, what: str) -> None:
         self._last = time.monotonic()
         self._attempts = 0
-        if self._failed is not None:
-            self._failed = None
-            report.note(self._index.index_folder, None)
-            self._log("info", "works again")
+        if self._failed != "":
+            if self._failed:
+                self._log("info", "works again")
+            self._failed = ""
+            report.note(self._index.index_folder, None)  # also what an earlier run has left
         counts = (
             (done.added, "new"),
             (done.appended, "grown"),

@@ -39,8 +39,8 @@ from sessionindex.index.lock import Holder
 MARKER: Final = "sessionindex.json"
 _NONE: Final = "g0"
 _LOST: Final[dict[str, Any]] = {"format": None, "generation": "g?"}  # ours, but not to be read
-_OWN_FILES: Final = (MARKER, lock.NAME)
-_HALF_MARKER: Final = re.compile(re.escape(MARKER) + r"\.[0-9]+\.new")
+_OWN_FILES: Final = (MARKER, lock.NAME, "watch.json")
+_HALF: Final = re.compile(f"({re.escape(MARKER)}|watch\\.json)\\.[0-9]+\\.new")
 _GENERATION: Final = re.compile(r"g([0-9]{1,9})")
 
 
@@ -284,7 +284,7 @@ class Store:
             if _GENERATION.fullmatch(name) and name != current:
                 with suppress(OSError):  # something that is not ours may be in it
                     segments.remove(path)
-            elif _HALF_MARKER.fullmatch(name):
+            elif _HALF.fullmatch(name):
                 os.unlink(path)
 
 
