@@ -106,7 +106,7 @@ class SessionIndex(RecoveryTools):
         `in`. No limit and an exact count unless asked otherwise. Raises ParameterError,
         PolicyError, AccessDenied, SessionFileError.
         """
-        params = _asked(filters, terms=list(terms))
+        params = _asked(filters, **({"terms": list(terms)} if terms else {}))
         return asking.search(self._present, params, brute, self.before_scan)
 
     def call(
@@ -302,7 +302,7 @@ class SessionIndex(RecoveryTools):
 
         present = self._present
         with present.store.held(kind):
-            yield Ingest(present.store, self.root.path, present.is_flat(), self._shown())
+            yield Ingest(present.store, self.root.path, present.is_flat, self._shown())
 
     def check(self, sample: int | None = None, repair: bool = False) -> CheckReport:
         """Prove that the index is what the files say: differences, and their repair.
@@ -355,12 +355,16 @@ class SessionIndex(RecoveryTools):
         return status.take(self._present)
 
 
+_POSITIONAL: Final = ("in", "terms")
+"""What has another name, or none, among the arguments of the library."""
+
+
 def _asked(filters: Mapping[str, Any], **given: Any) -> dict[str, Any]:
     """Arguments in snake_case as the parameters of a tool; None asks nothing."""
     params = dict(given)
     for name, value in filters.items():
         spelled = "in" if name == "kinds" else camel(name)
-        if spelled in params or name == "in" or name != name.lower() or name.endswith("_"):
+        if spelled in params or name in _POSITIONAL or name != name.lower() or name[-1:] == "_":
             raise ParameterError(f"unknown parameter: {name}")
         if value is not None:
             params[spelled] = value

@@ -134,9 +134,9 @@ def _params(terms: list[str], asked: dict[str, Any]) -> dict[str, Any]:
         "terms": terms,
         "branch": asked["branch"],
         "compacted": asked["compacted"],
-        "tools": list(asked["tools"]),
+        "tools": [_text(name) for name in asked["tools"]],
         "errors": asked["errors"] or None,
-        "touched": asked["touched"],
+        "touched": _text(asked["touched"]) if asked["touched"] is not None else None,
         "match": "all" if asked["every"] else "session" if asked["across"] else "any",
         "caseSensitive": asked["sensitive"] or smart,
         "cwdMatch": "sibling-prefix" if asked["siblings"] else "exact",
@@ -150,10 +150,10 @@ def _params(terms: list[str], asked: dict[str, Any]) -> dict[str, Any]:
         "endTimestamp": options.moment(asked["until"]),
         "cursor": asked["cursor"],
         "in": list(asked["kinds"]),
-        "messageRoles": list(asked["roles"]),
-        "types": list(asked["types"]),
+        "messageRoles": [_text(role) for role in asked["roles"]],
+        "types": [_text(name) for name in asked["types"]],
         "cwds": [options.folder(folder) for folder in asked["cwds"]],
-        "projects": list(asked["projects"]),
+        "projects": [_text(name) for name in asked["projects"]],
     }
     return {name: value for name, value in params.items() if value not in (None, [])}
 
