@@ -26,7 +26,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -415,6 +416,93 @@ def entries(bench: Bench) -> Iterator[Figure]:
         )  # fmt: skip
 
 
+@contextmanager
+def watching(store: corpus.Corpus, index: SessionIndex, folder: Path) -> Iterator[int]:
+    """A watcher of a store in a process of its own, past its first walks; its process id."""
+    command = [sys.executable, "-m", "sessionindex", "watch", "--root", store.root]
+    command += ["--index-dir", str(folder), "--log-level", "warning"]
+    process = subprocess.Popen(command, env=_environment())
+    try:
+        deadline = time.monotonic() + 60
+        while (holder := index.status().writer) is None or holder.pid != process.pid:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit("the watcher does not start")
+            time.sleep(0.05)
+        time.sleep(3)
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def watch(bench: Bench) -> Iterator[Figure]:
+    """The background indexer: how soon text is in the index, and what it costs when idle."""
+    store = bench.many
+    index = bench.opened(store)
+    minute = 60 if bench.runs > 1 else 1
+    with watching(store, index, bench.index_dir) as process:
+        before = _cpu(process)
+        time.sleep(minute)
+        idle = (_cpu(process) - before) * 60 / minute
+        resident = _resident(process)
+    with tempfile.TemporaryDirectory(prefix="bench-watch-") as folder:
+        root = Path(folder, "sessions")
+        shutil.copytree(store.root, root)
+        copy = replace(store, root=str(root))
+        paths = sorted(root.rglob("*.jsonl"))
+        line = paths[0].read_bytes().splitlines(keepends=True)[1]
+        copied = SessionIndex(root, index_dir=folder, settings={}, current_session="")
+        copied.refresh()
+        with watching(copy, copied, Path(folder)):
+            took = [
+                _until_indexed(copied, paths[number % len(paths)], line)
+                for number in range(100 if bench.runs > 1 else 5)
+            ]
+        copied.close()
+    late = sorted(took)[int(0.95 * len(took))]
+    yield Figure(
+        "watch_latency", "append to index, 95th percentile", late * 1e3, "ms", 500, False,
+        f"median {median(took) * 1e3:.0f} ms, {len(took)} appends, {store.files:,} files",
+    )  # fmt: skip
+    yield Figure(
+        "watch_idle", "watcher, idle: CPU a minute, walks included", max(idle, 0.001) * 1e3, "ms",
+        500, False, f"{store.files:,} files, over {minute} s",
+    )  # fmt: skip
+    yield Figure("watch_memory", "watcher, idle: memory", resident, "MB", 80, False, "resident")
+
+
+def _until_indexed(index: SessionIndex, path: Path, line: bytes) -> float:
+    """Seconds from an append until the index holds it, one at a time and at no fixed distance."""
+    with path.open("ab") as file:
+        file.write(line)
+    began = time.perf_counter()
+    end = path.stat().st_size
+    while time.perf_counter() - began < 60:
+        reader = index._present.reader()
+        if reader is not None and reader.records()[str(path)].cursor.offset == end:
+            took = time.perf_counter() - began
+            time.sleep(0.05 + 0.3 * (end % 7) / 7)
+            return took
+        time.sleep(0.005)
+    raise SystemExit(f"never indexed: {path}")
+
+
+def _cpu(process: int) -> float:
+    """Seconds of CPU that a process has used."""
+    if sys.platform == "linux":
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    said = subprocess.check_output(["ps", "-o", "time=", "-p", str(process)], text=True)
+    minutes, seconds = said.strip().rsplit(":", 2)[-2:]
+    return int(minutes) * 60 + float(seconds)
+
+
+def _resident(process: int) -> float:
+    """Megabytes that a process holds now."""
+    said = subprocess.check_output(["ps", "-o", "rss=", "-p", str(process)], text=True)
+    return int(said) / 1e3
+
+
 BENCHES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "cold_index": cold_index,
     "memory": memory,
@@ -424,6 +512,7 @@ BENCHES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "library": library,
     "listing": listing,
     "entries": entries,
+    "watch": watch,
 }
 
 

@@ -97,8 +97,14 @@ def take(
     return Catalog(tuple(files), tree.warnings, tree.readable)
 
 
-def verdict_of(path: str, listed: Identity, cursor: Cursor | None) -> Verdict:
-    """The verdict on one listed file, its bytes asked where stat cannot tell."""
+def verdict_of(
+    path: str, listed: Identity, cursor: Cursor | None, *, by_edges: bool = False
+) -> Verdict:
+    """The verdict on one listed file, its bytes asked where stat cannot tell.
+
+    `by_edges`: for a file that grew, head and tail of what is indexed are enough to read on from
+    there. The checksum goes on too, so that whoever reads the whole sees what they did not.
+    """
     verdict = judge(listed, cursor)
     if verdict != "unsure" or cursor is None:
         return verdict
@@ -112,6 +118,8 @@ def verdict_of(path: str, listed: Identity, cursor: Cursor | None) -> Verdict:
             cursor.tail,
         ):
             return "stale"
+        if by_edges and listed.size > cursor.offset:
+            return "behind"
         return settle(listed, cursor, checksum(descriptor, cursor.offset))
     except OSError:
         return "stale"

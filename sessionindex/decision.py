@@ -50,6 +50,8 @@ def decide(
     decisions = []
     there = set()
     for found in tree.sessions:
+        if found.path in there:
+            continue  # a folder that changes while it is listed may name a file twice
         there.add(found.path)
         record = records.get(found.path)
         decisions.append(Decision(found.path, _action(found, verdicts, record), found, record))

@@ -24,6 +24,7 @@ from sessionindex.coverage import Identity, Verdict, is_proven
 from sessionindex.decision import Decision, decide, is_under
 from sessionindex.errors import IndexUnusable
 from sessionindex.files import Changed, identity, open_listed, spoken
+from sessionindex.index import segments
 from sessionindex.index.reader import Reader
 from sessionindex.index.schema import Record
 from sessionindex.index.store import Generation, Store
@@ -83,7 +84,7 @@ def refresh(
     IndexFolderError; files that cannot be read are warnings.
     """
     with store.held(kind):
-        return Ingest(store, root, flat, policy, progress).refresh(paths, fresh=fresh)
+        return Ingest(store, root, lambda: flat, policy, progress).refresh(paths, fresh=fresh)
 
 
 class Interrupted(Exception):
@@ -102,13 +103,14 @@ class Ingest:
         self,
         store: Store,
         root: str,
-        flat: bool,
+        is_flat: Callable[[], bool],
         policy: Policy,
         progress: Progress | None = None,
     ) -> None:
         self._store = store
         self._root = root
-        self._flat = flat
+        self._is_flat = is_flat  # shows with the first files of a root that is looked at
+        self._flat = is_flat()
         self._policy = policy
         self._progress = None if policy.is_bound else progress  # bytes of whoever they are
         self._open: tuple[Generation, dict[str, Record]] | None = None
@@ -133,22 +135,24 @@ class Ingest:
     def _run(self, paths: Sequence[str] | None, fresh: bool) -> RefreshReport:
         began = time.monotonic()
         known, self._open = self._open, None  # what fails leaves nothing that can be trusted
-        if fresh or known is None:
+        if fresh or known is None or self._store.state() is None:  # its marker was lost
             generation = self._store.generation(fresh=fresh)
             records = dict(Reader(generation.index, self._root).records())
         else:
             generation, records = known
+            segments.verify(generation.folder)  # somebody may have damaged it meanwhile
         clock = time.time_ns()
         tree, decisions = self._decided(records, paths)
         todo = [one for one in decisions if one.action != "nothing"]
-        run = _Run(self._root, self._flat, records, clock, self._advanced, todo)
+        told = paths is not None
+        run = _Run(self._root, self._flat, records, clock, self._advanced, todo, told=told)
         if todo:
             with Writer(generation, self._root, expected=run.total) as writer:
                 run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
         generation.publish()
         self._store.touch()
         self._open = generation, records
-        return self._report(tree, run, time.monotonic() - began)
+        return self._report(tree, run, time.monotonic() - began, told=told)
 
     def _advanced(self, done: int, total: int) -> None:
         if self.interrupted():
@@ -166,12 +170,14 @@ class Ingest:
 
         def header_of(path: str, listed: Identity) -> Session | str:
             record = records.get(path)
-            verdicts[path] = verdict_of(path, listed, record.cursor if record else None)
+            cursor = record.cursor if record else None
+            verdicts[path] = verdict_of(path, listed, cursor, by_edges=paths is not None)
             if record and verdicts[path] in ("fresh", "behind"):
                 return record.session
             return layout.read_header(path, listed)
 
         if paths is None:
+            self._flat = self._is_flat()
             tree = self._walked(header_of, None)
             return tree, decide(tree, verdicts, records) if tree.readable else []
         sessions = [found for path in paths if (found := _at(path, records, header_of))]
@@ -180,10 +186,14 @@ class Ingest:
         decisions = decide(Tree(tuple(sessions), ()), verdicts, {p: records[p] for p in there})
         warnings: tuple[PathWarning, ...] = ()
         if rest:
+            self._flat = self._is_flat()
             tree = self._walked(header_of, self._projects(rest))
             warnings = tree.warnings
-            near = {p: r for p, r in records.items() if is_under(p, rest)}
-            listed = tuple(one for one in tree.sessions if is_under(one.path, rest))
+            rest += [path.removesuffix(layout.SUFFIX) for path in rest]  # and what it launched
+            near = {p: r for p, r in records.items() if p not in there and is_under(p, rest)}
+            listed = tuple(
+                one for one in tree.sessions if one.path not in there and is_under(one.path, rest)
+            )
             sessions += listed
             if tree.readable:
                 decisions += decide(replace(tree, sessions=listed), verdicts, near)
@@ -202,17 +212,26 @@ class Ingest:
         whole = self._flat or not all(path.startswith(inside) for path in paths)
         return None if whole or "" in names else names
 
-    def _report(self, tree: Tree, run: _Run, seconds: float) -> RefreshReport:
+    def _report(self, tree: Tree, run: _Run, seconds: float, *, told: bool) -> RefreshReport:
         """What was done, as far as the bound shows it."""
         done, warnings = run.done, [*tree.warnings, *run.warnings]
-        if self._policy.is_bound:
+        admits = self._policy.admits
+        if self._policy.is_bound and told and not warnings:  # not the work of a walk
+            shown = {found.path for found in tree.sessions if admits(run.cwd_of(found.path))}
+            tree = replace(tree, sessions=tuple(f for f in tree.sessions if f.path in shown))
+            done = [
+                one
+                for one in done
+                if one.path in shown or (one.what == "dropped" and admits(one.cwd))
+            ]
+        elif self._policy.is_bound:
             tree = layout.discover(self._root, flat=self._flat, policy=self._policy)
             shown = {found.path for found in tree.sessions}
             there = {one.path for one in done if one.what != "dropped"}
             done = [
                 one
                 for one in done
-                if one.path in shown or (one.path not in there and self._policy.admits(one.cwd))
+                if one.path in shown or (one.path not in there and admits(one.cwd))
             ]
             own = [warning for warning in run.warnings if warning.path in shown]
             warnings = [*tree.warnings, *own]
@@ -260,7 +279,10 @@ class _Run:
         clock: int,
         progress: Progress,
         todo: Sequence[Decision],
+        *,
+        told: bool,
     ) -> None:
+        self._told = told
         self._root = root
         self._flat = flat
         self._records = records
@@ -278,7 +300,7 @@ class _Run:
         for one in todo:
             if one.action == "drop" and one.record:
                 writer.drop(one.record.key)
-                self.done.append(Done(one.path, self._cwd_of(one.path), "dropped"))
+                self.done.append(Done(one.path, self.cwd_of(one.path), "dropped"))
                 gone.append(one.path)
             elif one.found:
                 self._file(writer, one, one.found)
@@ -288,7 +310,7 @@ class _Run:
         for path in gone:  # not before: what hung on them was told by them
             del self._records[path]
 
-    def _cwd_of(self, path: str) -> str:
+    def cwd_of(self, path: str) -> str:
         """The project that a file belonged to: that of the session which owned it, if known."""
         owner = layout.owner(self._root, path, flat=self._flat)
         record = self._records.get(owner or "")
@@ -305,8 +327,10 @@ class _Run:
             self.warnings.append(PathWarning(found.path, reason))
             return
         if one.action != "rebuild":
-            # The prefix was vouched for when it was decided: a change since proves nothing.
-            clock = self._clock if now == found.identity else 0
+            # The prefix was vouched for when it was decided, but for one that was told of
+            # (by its edges): a change since proves nothing.
+            whole = now == found.identity and not (self._told and one.action == "append")
+            clock = self._clock if whole else 0
         try:
             if one.action == "stamp" and one.record:
                 self._stamp(writer, one.record, now, clock)

@@ -112,7 +112,8 @@ def discover(
 ) -> Tree:
     """Every session of the root that the policy admits; never raises for what it finds.
 
-    `only` names the project folders that are looked into.
+    `only` names the project folders that are looked into. By path, each once: a folder that changes
+    while it is listed may give a name twice.
     """
     walk = _Walk(policy, header_of)
     try:
@@ -128,7 +129,7 @@ def discover(
         warning = PathWarning(root, f"sessions root not readable: {spoken(error)}")
         return Tree((), (warning,), readable=False)
     return Tree(
-        tuple(sorted(walk.sessions, key=itemgetter(0))),  # by path
+        tuple(sorted({one[0]: one for one in walk.sessions}.values(), key=itemgetter(0))),
         tuple(sorted(walk.warnings, key=lambda warning: (warning.path, warning.reason))),
     )
 

@@ -18,6 +18,8 @@ from sessionindex.wire.output import dumps
 _PATIENCE: Final = 30.0
 """Seconds that a watcher is given to cover the files."""
 
+_TORN: Final = 2.0
+
 
 @click.command(epilog="Example: sessionindex index", short_help="Bring the index up to date.")
 @click.option("--rebuild", is_flag=True, help="Build it anew beside the old one, then switch.")
@@ -72,9 +74,13 @@ def _covered_by_another(index: SessionIndex, busy: IndexLocked) -> bool:
     if "(watch)" not in busy.holder:
         return False
     end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end:
+    pending, since = -1, 0.0
+    while (now := time.monotonic()) < end:
         status = index.status()
-        if not (status.new or status.stale or status.pending_bytes):
+        if status.pending_bytes != pending:
+            pending, since = status.pending_bytes, now
+        # What stays behind for so long is lines without their end yet.
+        if not (status.new or status.stale) and (not pending or now - since > _TORN):
             return True
         time.sleep(0.1)
     return False

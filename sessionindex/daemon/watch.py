@@ -26,7 +26,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from watchfiles import Change, watch
@@ -55,6 +55,10 @@ class _Again(Exception):
     """The watch has to be started anew."""
 
 
+class _Blind(Exception):
+    """The system lets nothing be watched."""
+
+
 class Watcher:
     """One root, watched until `stop` is set."""
 
@@ -65,6 +69,9 @@ class Watcher:
         self._log = log
         self._every = every
         self._failed: str | None = None  # "" once something has worked
+        self._blind: str | None = None
+        self._closed = False  # whether some folder may not be entered
+        self._waited = False
         self._attempts = 0
         self._due = 0.0
         self._last = 0.0
@@ -95,32 +102,24 @@ class Watcher:
             if before is None:
                 self._wait_for_root()
                 continue
+            self._waited = False
             self._reconcile(ingest)  # at once: the watch takes a moment to begin
             try:
                 self._watch(ingest, before)
             except _Again:
                 self._log("debug", "the watch is started anew")
-            except FileNotFoundError:
-                continue
-            except (OSError, RuntimeError) as error:  # no more watches: look now and then
-                self._log("warning", f"cannot watch, only look every {self._every:g} s: {error}")
+            except _Blind as error:
+                self._look_only(str(error))
                 self.stop.wait(self._every)
 
     def _watch(self, ingest: Ingest, before: object) -> None:
         first = True
-        for changes in watch(
-            self._root,
-            watch_filter=None,
-            debounce=_STEP_MS * 2,
-            step=_STEP_MS,
-            stop_event=self.stop,
-            rust_timeout=_WAKE_MS,
-            yield_on_timeout=True,
-            raise_interrupt=False,
-        ):
+        for changes in self._events(self._root):
+            self._blind = None
             if self.stop.is_set():
                 return
-            if _identity(self._root) != before:
+            # Made anew it may have the inode that it had.
+            if _identity(self._root) != before or (Change.deleted, self._root) in changes:
                 raise _Again
             self._take(ingest, changes)
             if first or time.monotonic() >= self._due:
@@ -129,12 +128,43 @@ class Watcher:
                     raise _Again
                 first = False
 
+    def _events(self, folder: str, *, below: bool = True) -> Iterator[set[tuple[Change, str]]]:
+        """What happens in a folder, or nothing now and then; raises _Again and _Blind."""
+        try:
+            # A closed folder would end the watch, or that of all the folders after it.
+            yield from watch(
+                *(_with_folders(folder) if self._closed and below else (folder,)),
+                watch_filter=None,
+                debounce=_STEP_MS * 2,
+                step=_STEP_MS,
+                stop_event=self.stop,
+                rust_timeout=_WAKE_MS,
+                yield_on_timeout=True,
+                raise_interrupt=False,
+                recursive=below,
+                ignore_permission_denied=self._closed,
+            )
+        except FileNotFoundError as error:
+            raise _Again from error
+        except PermissionError as error:
+            if self._closed:
+                raise _Blind(str(error)) from error
+            self._closed = True
+            raise _Again from error
+        except (OSError, RuntimeError) as error:  # no more watches, no more descriptors
+            raise _Blind(str(error)) from error
+
+    def _look_only(self, error: str) -> None:
+        if error != self._blind:
+            self._blind = error
+            self._log("warning", f"cannot watch, only look every {self._every:g} s: {error}")
+
     def _take(self, ingest: Ingest, changes: Iterable[tuple[Change, str]]) -> None:
         paths = sorted({path for change, path in changes if _matters(change, path)})
         if not paths:
             return
         self.stop.wait(max(0.0, self._last + _PAUSE - time.monotonic()))
-        if len(paths) > _MANY or self._root in paths:
+        if len(paths) > _MANY:
             self._reconcile(ingest)
         else:
             self._done(ingest.refresh(paths), "batch")
@@ -179,22 +209,19 @@ class Watcher:
         above = os.path.dirname(self._root)
         while _identity(above) is None and above != os.path.dirname(above):
             above = os.path.dirname(above)
-        self._log("info", "the sessions root does not exist yet")
+        if not self._waited:
+            self._waited = True
+            self._log("info", "the sessions root does not exist yet")
+        below = os.path.relpath(self._root, above).split(os.sep, 1)[0]
         try:
-            for _ in watch(
-                above,
-                watch_filter=None,
-                recursive=False,
-                stop_event=self.stop,
-                rust_timeout=_WAKE_MS,
-                yield_on_timeout=True,
-                raise_interrupt=False,
-            ):
-                below = os.path.relpath(self._root, above).split(os.sep, 1)[0]
+            for _ in self._events(above, below=False):
                 if _identity(os.path.join(above, below)) or _identity(above) is None:
                     return
-        except OSError:
-            self.stop.wait(1.0)
+        except _Again:
+            return
+        except _Blind as error:
+            self._look_only(str(error))
+            self.stop.wait(min(1.0, self._every))
 
 
 def _identity(folder: str) -> tuple[int, int] | None:
@@ -204,6 +231,15 @@ def _identity(folder: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return (found.st_dev, found.st_ino) if os.path.isdir(folder) else None
+
+
+def _with_folders(folder: str) -> list[str]:
+    """A folder, and those directly in it."""
+    try:
+        with os.scandir(folder) as found:
+            return [folder, *(item.path for item in found if item.is_dir(follow_symlinks=False))]
+    except OSError:
+        return [folder]
 
 
 def _matters(change: Change, path: str) -> bool:

@@ -56,9 +56,18 @@ def verify(folder: str) -> None:
 
 
 def note(folder: str) -> None:
-    """Note the files of the commit that was just made, by whoever made it."""
+    """Note the files of the commit that was just made, by whoever made it.
+
+    A file that was noted already never changes: where it did, it is noted anew only if it is sound.
+    """
+    before = _notes(folder)
+    stamps = {}
     try:
-        stamps = {name: _stamp(os.stat(os.path.join(folder, name))) for name in _names(folder)}
+        for name in _names(folder):
+            path = os.path.join(folder, name)
+            stamps[name] = _stamp(os.stat(path))
+            if before.get(name, stamps[name]) != stamps[name] and not _is_sound(path):
+                stamps[name] = before[name]
     except (FileNotFoundError, IndexUnusable):
         return  # merged away this moment: the next commit notes what is there then
     files.replace(os.path.join(folder, NOTES), orjson.dumps(stamps), durable=False)
