@@ -208,9 +208,7 @@ def replace(path: str, data: bytes, *, durable: bool = True) -> None:
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(descriptor, 0o600)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        write_all(descriptor, data)
         if durable:
             os.fsync(descriptor)
     except OSError:
@@ -219,10 +217,29 @@ def replace(path: str, data: bytes, *, durable: bool = True) -> None:
     finally:
         os.close(descriptor)
     os.replace(beside, path)
-    if not durable:
-        return
-    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_CLOEXEC)
+    if durable:
+        sync_folder(os.path.dirname(path))
+
+
+def create(path: str) -> int:
+    """A descriptor to write a file that was not there, 0600 whatever the umask."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of it, however little the system takes at a time."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def sync_folder(folder: str) -> None:
+    """Have the names in a folder outlive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)

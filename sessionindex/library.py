@@ -35,6 +35,7 @@ from sessionindex.present import Present, is_path
 from sessionindex.settings import Root
 from sessionindex.status import Status
 from sessionindex.tools import RECOVERY, RecoveryTools
+from sessionindex.trimming import Trimming
 from sessionindex.wire import search as wire
 from sessionindex.wire.shapes import camel
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 _TOOL_LIMIT: Final = 50
 
 
-class SessionIndex(RecoveryTools):
+class SessionIndex(RecoveryTools, Trimming):
     """An exact search index over one root of Pi sessions; also a context manager."""
 
     def __init__(
@@ -314,6 +315,8 @@ class SessionIndex(RecoveryTools):
         """
         from sessionindex import check
 
+        if repair:
+            self.clear_trims()
         present, repaired = self._present, False
         while True:
             policy = present.policy()

@@ -154,6 +154,33 @@ def current_session(
     return place.absolute(path) if path else None
 
 
+def auto_trim(
+    project: str | None, *, env: Mapping[str, str] | None = None, cwd: str | None = None
+) -> bool | str:
+    """Say whether a session is to be trimmed after a compaction: yes, no, or why nobody can say.
+
+    `project` is a trusted folder whose own word counts more than the user's; None for none.
+    """
+    files = [os.path.join(_place(env, cwd).agent, "extensions", _SURGERY)]
+    if project is not None:
+        files.append(os.path.join(_place(env, cwd).absolute(project), ".pi", _SURGERY))
+    wanted = True
+    for file in files:
+        try:
+            value = _json(file)
+        except _Broken:
+            return f"automatic trimming is off: {file} cannot be read"
+        word = value.get(_AUTO, wanted) if isinstance(value, dict) else None
+        if not isinstance(word, bool):
+            return f"automatic trimming is off: {_AUTO} of {file} is neither true nor false"
+        wanted = word
+    return wanted
+
+
+_SURGERY = "session-surgery.json"
+_AUTO = "autoAfterCompaction"
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """An environment and a working directory: all that paths depend on."""

@@ -33,6 +33,7 @@ _COMMANDS: Final = {
     "watch": "sessionindex.cli.watch",
     "daemon": "sessionindex.cli.daemon",
     "check": "sessionindex.cli.check",
+    "trim": "sessionindex.cli.trim",
     "call": "sessionindex.cli.call",
     "demo": "sessionindex.cli.demo",
 }

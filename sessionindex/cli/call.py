@@ -42,12 +42,12 @@ def command(
 ) -> int:
     """Call TOOL with the parameters of its contract (- reads them from stdin)."""
     text = sys.stdin.read() if params == "-" else os.fsencode(params).decode("utf-8", "replace")
-    given = _object("the parameters", text)
+    given = json_object("the parameters", text)
     index = options.opened(
         root,
         layout,
         index_dir,
-        settings=None if settings is None else _object("--settings", settings),
+        settings=None if settings is None else json_object("--settings", settings),
         current_session=current_session,
     )
     options.refresh_when_needed(index)
@@ -58,7 +58,7 @@ def command(
     return 0
 
 
-def _object(what: str, text: str) -> dict[str, Any]:
+def json_object(what: str, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
