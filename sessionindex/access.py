@@ -18,7 +18,7 @@ widen the bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sessionindex.errors import PolicyError
@@ -26,18 +26,24 @@ from sessionindex.errors import PolicyError
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a call may see. `allowed`: None = every project; else the allowed base names."""
+    """What a call may see. `allowed`: None = every project; else the allowed base names.
+
+    `within` is a second list that has to admit a session too: a caller narrows, never widens.
+    """
 
     allowed: tuple[str, ...] | None
+    within: tuple[str, ...] | None = None
 
     def admits(self, cwd: str) -> bool:
         """Say whether a session of this working directory may be seen."""
-        return self.allowed is None or belongs(cwd, self.allowed)
+        return (self.allowed is None or belongs(cwd, self.allowed)) and (
+            self.within is None or belongs(cwd, self.within)
+        )
 
     @property
     def is_bound(self) -> bool:
         """Whether anything could be refused at all."""
-        return self.allowed is not None
+        return self.allowed is not None or self.within is not None
 
 
 def project_name(cwd: str) -> str:
@@ -53,6 +59,11 @@ def belongs(cwd: str, names: Iterable[str]) -> bool:
     return any(project == name or project.startswith(name + "-") for name in names)
 
 
+def names(given: Sequence[str]) -> tuple[str, ...] | None:
+    """Base names as a caller gives them, None where they lift the bound; raises `PolicyError`."""
+    return policy({"piRetrospect": {"allowedProjects": list(given)}}).allowed
+
+
 def policy(settings: object) -> Policy:
     """Read the bound out of the effective settings; `PolicyError` where that is impossible."""
     if not isinstance(settings, Mapping):
@@ -64,15 +75,15 @@ def policy(settings: object) -> Policy:
         raise PolicyError
     if "allowedProjects" not in namespace:
         return Policy(None)
-    names = namespace["allowedProjects"]
-    if not isinstance(names, list):
+    listed = namespace["allowedProjects"]
+    if not isinstance(listed, list):
         # A null is a value that is no list, not an absent key: the bound fails closed.
         raise PolicyError
-    if "*" in names:
+    if "*" in listed:
         return Policy(None)
-    if not all(_is_name(name) for name in names):
+    if not all(_is_name(name) for name in listed):
         raise PolicyError
-    return Policy(tuple(names))
+    return Policy(tuple(listed))
 
 
 def _is_name(name: object) -> bool:

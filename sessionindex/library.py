@@ -11,6 +11,7 @@ Every operation takes `brute=True`: the answer from the files alone, without the
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from sessionindex import asking, conversation, settings, status
+from sessionindex import access, asking, conversation, settings, status
 from sessionindex.access import Policy
 from sessionindex.contracts.search_sessions import SearchResult
 from sessionindex.conversation import Spoken
@@ -37,7 +38,7 @@ from sessionindex.status import Status
 from sessionindex.tools import RECOVERY, RecoveryTools
 from sessionindex.trimming import Trimming
 from sessionindex.wire import search as wire
-from sessionindex.wire.shapes import camel
+from sessionindex.wire.shapes import arguments
 
 if TYPE_CHECKING:
     from sessionindex.check import CheckReport
@@ -94,9 +95,36 @@ class SessionIndex(RecoveryTools, Trimming):
         return self._present.root
 
     @property
+    def current_session(self) -> str | None:
+        """The running session's file, absolute, or None."""
+        return self._present.current()
+
+    @property
     def index_folder(self) -> str:
         """Where the index of this root is, or would be."""
         return self._present.store.folder
+
+    def seen_by(
+        self,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        current_session: str | None = None,
+        projects: Sequence[str] | None = None,
+    ) -> SessionIndex:
+        """The same open index for another caller: cheap, and what is None stays as it is here.
+
+        `projects` are base names that have to admit a session as well as the bound. Closing one
+        closes all, which does no harm. Raises ParameterError.
+        """
+        try:
+            within = None if projects is None else access.names(projects)
+        except PolicyError as error:
+            raise ParameterError("projects must be base names of working directories") from error
+        view = copy.copy(self)
+        view._present = self._present.seen_by(settings, current_session, within)
+        if settings is not None:
+            view._settings = settings
+        return view
 
     # --- search ----------------------------------------------------------------------------------
 
@@ -107,7 +135,7 @@ class SessionIndex(RecoveryTools, Trimming):
         `in`. No limit and an exact count unless asked otherwise. Raises ParameterError,
         PolicyError, AccessDenied, SessionFileError.
         """
-        params = _asked(filters, **({"terms": list(terms)} if terms else {}))
+        params = arguments(filters, **({"terms": list(terms)} if terms else {}))
         return asking.search(self._present, params, brute, self.before_scan)
 
     def call(
@@ -167,7 +195,7 @@ class SessionIndex(RecoveryTools, Trimming):
 
         Raises ParameterError, PolicyError.
         """
-        return asking.listing(self._present, _asked(filters), brute)
+        return asking.listing(self._present, arguments(filters), brute)
 
     # --- one session -----------------------------------------------------------------------------
 
@@ -179,7 +207,7 @@ class SessionIndex(RecoveryTools, Trimming):
         PolicyError, AccessDenied, SessionFileError.
         """
         named = os.fspath(path) if isinstance(path, os.PathLike) else path
-        return self.entries_answer(_asked(filters, sessionPath=named), brute=brute)
+        return self.entries_answer(arguments(filters, sessionPath=named), brute=brute)
 
     def path_of(self, session: str | None) -> str:
         """The path of a session by its path, its id, or a beginning of its id that is unique.
@@ -356,19 +384,3 @@ class SessionIndex(RecoveryTools, Trimming):
     def status(self) -> Status:
         """What is there and how much of it the index covers, within the access bound."""
         return status.take(self._present)
-
-
-_POSITIONAL: Final = ("in", "terms")
-"""What has another name, or none, among the arguments of the library."""
-
-
-def _asked(filters: Mapping[str, Any], **given: Any) -> dict[str, Any]:
-    """Arguments in snake_case as the parameters of a tool; None asks nothing."""
-    params = dict(given)
-    for name, value in filters.items():
-        spelled = "in" if name == "kinds" else camel(name)
-        if spelled in params or name in _POSITIONAL or name != name.lower() or name[-1:] == "_":
-            raise ParameterError(f"unknown parameter: {name}")
-        if value is not None:
-            params[spelled] = value
-    return params

@@ -10,9 +10,11 @@ within the bound; with a bound, a refusal never says whether a path exists.
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sessionindex import address, catalog, layout, settings
@@ -47,6 +49,15 @@ def is_path(name: str) -> bool:
     return "/" in name or name.endswith(layout.SUFFIX)
 
 
+class _Open:
+    """The open index, shared by all who look at one root through one SessionIndex."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.reader: tuple[object, Reader] | None = None
+        self.damage: tuple[object, SessionIndexError] | None = None
+
+
 class Present:
     """One root as seen by one SessionIndex; safe to use from several threads."""
 
@@ -74,13 +85,28 @@ class Present:
         self._flat = flat
         self._settings = given_settings
         self._current = current_session
-        self._lock = threading.Lock()
-        self._reader: tuple[object, Reader] | None = None
-        self._damage: tuple[object, SessionIndexError] | None = None
+        self._within: tuple[str, ...] | None = None
+        self._open = _Open()
+
+    def seen_by(
+        self,
+        given_settings: Mapping[str, Any] | None,
+        current_session: str | None,
+        within: tuple[str, ...] | None,
+    ) -> Present:
+        """The same root and open index for another caller; None is as it is here."""
+        view = copy.copy(self)
+        if given_settings is not None:
+            view._settings = given_settings
+        if current_session is not None:
+            view._current = current_session
+        if within is not None:
+            view._within = within
+        return view
 
     def policy(self) -> Policy:
         """The access bound now; raises PolicyError."""
-        return settings.read(self._settings).policy()
+        return replace(settings.read(self._settings).policy(), within=self._within)
 
     def current(self) -> str | None:
         """The running session's file, as text, or None."""
@@ -95,21 +121,21 @@ class Present:
 
     def checked_reader(self) -> Reader:
         """The newest commit; raises IndexUnusable and IndexFolderError where there is none."""
-        with self._lock:
+        with self._open.lock:
             state = self.store.state()
-            if self._damage is not None and self._damage[0] == state:
-                raise self._damage[1]
-            self._damage = None
-            while self._reader is None or self._reader[0] != state:
-                self._reader = None
+            if self._open.damage is not None and self._open.damage[0] == state:
+                raise self._open.damage[1]
+            self._open.damage = None
+            while self._open.reader is None or self._open.reader[0] != state:
+                self._open.reader = None
                 try:
-                    self._reader = (state, Reader(self.store.open(), self.root.path))
+                    self._open.reader = (state, Reader(self.store.open(), self.root.path))
                 except IndexUnusable:
                     # A segment may have been replaced under our eyes: then look again.
                     state, before = self.store.state(), state
                     if state == before:
                         raise
-            return self._reader[1]
+            return self._open.reader[1]
 
     def reader(self) -> Reader | None:
         """The newest commit, or None: then the files alone answer."""
@@ -128,14 +154,14 @@ class Present:
 
     def give_up(self, error: SessionIndexError | None) -> None:
         """Remember that the index cannot be read; None forgets it."""
-        with self._lock:
-            self._damage = (self.store.state(), error) if error else None
-            self._reader = None
+        with self._open.lock:
+            self._open.damage = (self.store.state(), error) if error else None
+            self._open.reader = None
 
     @property
     def is_given_up(self) -> bool:
-        with self._lock:
-            return self._damage is not None and self._damage[0] == self.store.state()
+        with self._open.lock:
+            return self._open.damage is not None and self._open.damage[0] == self.store.state()
 
     # --- the sessions ----------------------------------------------------------------------------
 

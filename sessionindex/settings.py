@@ -181,6 +181,23 @@ _SURGERY = "session-surgery.json"
 _AUTO = "autoAfterCompaction"
 
 
+def surroundings(env: Mapping[str, str], *, cwd: str | None = None) -> dict[str, str]:
+    """Return the variables that decide where things are, for a program that starts elsewhere.
+
+    What is relative is made absolute by this folder.
+    """
+    found = {}
+    if env.get("PI_CODING_AGENT_DIR"):
+        found["PI_CODING_AGENT_DIR"] = agent_dir(env, cwd=cwd)
+    if env.get("PI_CODING_AGENT_SESSION_DIR"):
+        found["PI_CODING_AGENT_SESSION_DIR"] = find_root(None, env=env, cwd=cwd).path
+    if env.get("SESSIONINDEX_DIR"):
+        found["SESSIONINDEX_DIR"] = index_home(None, env=env, cwd=cwd)
+    if os.path.isabs(env.get("XDG_CACHE_HOME", "")):
+        found["XDG_CACHE_HOME"] = env["XDG_CACHE_HOME"]
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """An environment and a working directory: all that paths depend on."""

@@ -35,6 +35,8 @@ _COMMANDS: Final = {
     "check": "sessionindex.cli.check",
     "trim": "sessionindex.cli.trim",
     "call": "sessionindex.cli.call",
+    "mcp": "sessionindex.cli.mcp",
+    "completion": "sessionindex.cli.completion",
     "demo": "sessionindex.cli.demo",
 }
 

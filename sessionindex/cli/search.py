@@ -28,11 +28,9 @@ from sessionindex.wire.output import dumps
 
 _EXAMPLES = """\b
 Examples:
-  sessionindex search ETIMEDOUT                       every mention, newest first
   sessionindex search 'git push --force' --role user  what you asked for yourself
   sessionindex search -l --cwd . 'flaky test'         sessions of this folder
-  sessionindex search --all docker 'port 5432' --since 2w
-  sessionindex search -c --in thinking 'not sure'     exact counts, in the model's thinking
+  sessionindex search -c --all docker 'port 5432' --since 2w
   sessionindex search --compacted hidden 'port 5432'  what compaction took out of sight
   sessionindex search --touched app.py --tool edit    every edit of a file, by any session
 """

@@ -5,5 +5,6 @@ then shapes, then what a value means, each with a fixed message. Nothing is coer
 whole number written with a fraction of zero. Inside, no function doubts its arguments.
 
 Python is snake_case, JSON camelCase: this is the only place that turns one into the other. One
-module for each contract; `shapes` is what they check with, `output` writes JSON.
+module for each contract; `shapes` is what they check with, `output` writes JSON. `schemas` says the
+same to clients, as JSON schemas (`answer_schemas` those of answers).
 """

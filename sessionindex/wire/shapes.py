@@ -7,7 +7,7 @@ message. Unknown names are refused before any shape is looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from sessionindex import timestamps
 from sessionindex.errors import ParameterError
@@ -106,3 +106,19 @@ def shaped(params: Any, shapes: Mapping[str, Shape]) -> dict[str, Any]:
 def camel(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
+
+
+_POSITIONAL: Final = ("in", "terms")
+"""What has another name, or none, among the arguments of the library."""
+
+
+def arguments(filters: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+    """Arguments in snake_case as the parameters of a tool; None asks nothing."""
+    params = dict(given)
+    for name, value in filters.items():
+        spelled = "in" if name == "kinds" else camel(name)
+        if spelled in params or name in _POSITIONAL or name != name.lower() or name[-1:] == "_":
+            raise ParameterError(f"unknown parameter: {name}")
+        if value is not None:
+            params[spelled] = value
+    return params
