@@ -41,9 +41,9 @@ with the same parameters. maxBytes widens a page.
 
 NO_SESSION: Final = (
     "This server does not know which session is running, so there is none to recover. It is told by"
-    " `sessionindex mcp --session FILE` or by PI_SESSION_FILE in its environment; inside Pi,"
-    " `sessionindex pi install` gives these tools the running session. Any past session can be read"
-    " now: find it with search_sessions or list_sessions, and read it with session_entries."
+    " `sessionindex mcp --session FILE` or by PI_SESSION_FILE in its environment. Any past session"
+    " can be read now: find it with search_sessions or list_sessions, and read it with"
+    " session_entries."
 )
 
 _ANNOTATIONS: Final = types.ToolAnnotations(

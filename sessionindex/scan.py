@@ -57,13 +57,24 @@ def entries_at(
 ) -> Iterator[Entry]:
     """The entries at these places (ascending offsets) that may match.
 
-    Raises Changed where one of the places is no longer a whole line of the file.
+    Raises Changed where a run of them no longer is whole lines of the file. Neighbours are tested
+    together: most are rejected, and a look at each would cost more than all the bytes.
     """
-    for line in lines_at(descriptor, places):
-        if test.possible(line.data):
-            found = entry.parse(line, version)
-            if isinstance(found, Entry):
-                yield found
+    for run in _runs(places):
+        base = run[0][1] - 1  # the LF before the first line
+        size = run[-1][1] + run[-1][2] + 1 - base
+        data = read_at(descriptor, base, size)
+        if len(data) != size or data[:1] != b"\n" or data[-1:] != b"\n":
+            raise Changed
+        at = {offset - base: (line_no, length) for line_no, offset, length in run}
+        for start, end in test.lines(data):
+            line_no, length = at.get(start, (0, end - start))
+            if length != end - start:
+                raise Changed
+            if line_no:  # else it lies between the candidates
+                found = entry.parse(Line(line_no, base + start, data[start:end]), version)
+                if isinstance(found, Entry):
+                    yield found
 
 
 def lines_at(descriptor: int, places: Sequence[Place], torn: int = -1) -> Iterator[Line]:
