@@ -135,7 +135,9 @@ _STRUCTURE: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.S)
 def _exact(text: str) -> Any:
     """The value by the standard library's reader."""
     depth = deepest = 0
-    for found in _STRUCTURE.finditer(text):
+    # Few brackets cannot be deep, and counting them is what is fast.
+    shallow = text.count("[") + text.count("{") <= MAX_DEPTH
+    for found in () if shallow else _STRUCTURE.finditer(text):
         mark = found[0]
         if mark in "[{":
             depth += 1
