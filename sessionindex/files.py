@@ -22,7 +22,7 @@ from typing import Final
 
 from sessionindex.coverage import EDGE, Identity, digest
 
-BLOCK: Final = 4 << 20
+BLOCK: Final = 512 << 10
 """Bytes read at a time where a file is read in order."""
 
 
