@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -615,7 +616,7 @@ def test_a_file_of_the_index_is_damaged_under_it(
 
 
 class Writers:
-    """Sessions that grow, tear, are rewritten, go and come, until stopped; `paused` between."""
+    """Sessions that grow, tear, are rewritten, trimmed, go and come; `paused` between."""
 
     def __init__(self, store: Store, seed: int, rest: float) -> None:
         self._store = store
@@ -626,6 +627,8 @@ class Writers:
         self._torn: dict[Path, bytes] = {}
         self._number = 0
         self.failed: list[BaseException] = []
+        self.trims: Counter[str] = Counter()
+        self._trimmer = store.open()
         self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> Writers:
@@ -656,8 +659,8 @@ class Writers:
         draw = self._draw
         paths = sorted(self._store.root.rglob("*.jsonl"))
         what = draw.choices(
-            ("append", "tear", "rewrite", "same", "delete", "new", "child", "moved"),
-            (60, 10, 4, 4, 4, 6, 6, 2),
+            ("append", "tear", "rewrite", "same", "delete", "new", "child", "moved", "trim"),
+            (60, 10, 4, 4, 4, 6, 6, 2, 6),
         )[0]
         path = draw.choice(paths) if paths else None
         if path is None or (what == "new" and len(paths) < 60):
@@ -684,6 +687,8 @@ class Writers:
             folder = path.with_suffix("") / f"{self._number:08x}" / "run-0"
             folder.mkdir(parents=True)
             (folder / "session.jsonl").write_bytes(self._story().bytes())
+        elif what == "trim":
+            self._trim(path)
         elif what == "moved":
             self._number += 1
             beside = path.with_name(f"m{self._number}.new")
@@ -691,11 +696,22 @@ class Writers:
             beside.replace(path)
             self._torn.pop(path, None)
 
+    def _trim(self, path: Path) -> None:
+        if self._draw.random() < 0.5:  # else whatever has become of it
+            self._torn.pop(path, None)
+            path.write_bytes(self._compacted().bytes())
+        self.trims[self._trimmer.trim(str(path), force=True).outcome] += 1
+
     def _story(self) -> Builder:
         story = session(f"x{self._draw.randrange(10**9)}")
         for _ in range(self._draw.randrange(1, 6)):
             story.user(sentence(self._draw))
         return story
+
+    def _compacted(self) -> Builder:
+        story = self._story().user(sentence(self._draw))
+        kept = json.loads(story.tail(len(story) - 1))["id"]
+        return story.compaction("needle of a summary", keep=kept).user(sentence(self._draw))
 
 
 @pytest.mark.parametrize("kills", [20, pytest.param(200, marks=SLOW)])
@@ -769,6 +785,7 @@ def test_everything_at_once(seconds: int, store: Store, start: Start) -> None:
         for reader in readers:
             reader.join(PATIENCE)
     assert not failed
+    assert writers.trims["trimmed"], writers.trims
     watcher.settled()
     assert not errors(watcher)
     assert watcher.ended() == 0
