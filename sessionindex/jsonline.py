@@ -87,11 +87,11 @@ _DIGITS: Final = bytes(48 if 48 <= c <= 57 else 32 for c in range(256))
 def _has_long_number(data: bytes) -> bool:
     """Whether 19 digits stand in a row outside a fraction.
 
-    Then 4 stand in a row in every fourth byte, which is cheaper to see.
+    Then 3 stand in a row in every sixth byte, which is cheaper to see.
     """
     if len(data) < 19:
         return False
-    if b"0000" not in data[::4].translate(_DIGITS):
+    if b"000" not in data[::6].translate(_DIGITS):
         return False
     digits = data.translate(_DIGITS)
     start = digits.find(_LONG)

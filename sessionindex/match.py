@@ -100,7 +100,9 @@ class Matcher:
 
 def tools_of(entry: Entry) -> list[str]:
     """The tools that an entry calls, or whose result it is."""
-    names = [name for name, _ in entries.calls(entry)]
+    if entry.role == "assistant":
+        return [name for name, _ in entries.calls(entry)]
+    names = []
     if entry.role == "toolResult" and isinstance(
         name := entry.value["message"].get("toolName"), str
     ):
