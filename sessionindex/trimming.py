@@ -176,9 +176,9 @@ class Trimming:
         with suppress(IndexLocked, IndexFolderError):
             self.refresh([report.new_path or report.path])
 
-    def refresh(self, paths: Sequence[str] | None = None) -> Any:
-        """What SessionIndex does."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # whoever mixes this in has it
+
+        def refresh(self, paths: Sequence[str] | None = None) -> Any: ...
 
 
 def _told(path: str, reason: str, size: int) -> TrimReport:
