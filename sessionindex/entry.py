@@ -189,7 +189,6 @@ def text(entry: Entry) -> str | None:
 # --- the kinds of search -----------------------------------------------------------------------
 
 _ESCAPED: Final = re.compile('["\\\\\x00-\x1f\ud800-\udfff]')
-_PLAIN: Final = re.compile('[^"\\\\\x00-\x1f\ud800-\udfff]{7,}')
 _SIGNATURES: Final = frozenset({"thinkingSignature", "textSignature", "thoughtSignature"})
 
 
@@ -197,14 +196,14 @@ Blocks = tuple[list[str], list[str]]
 """Blocks of text, then strings that stand in one of them as JSON and are text as they are too."""
 
 
-def _is_escaped(string: str) -> bool:
+def is_escaped(string: str) -> bool:
     """Whether JSON shows a string otherwise than it is; the fast tests first."""
     if "\n" in string or '"' in string or "\\" in string:
         return True
     return not string.isprintable() and _ESCAPED.search(string) is not None
 
 
-def _told(value: Any) -> Blocks:
+def json_blocks(value: Any) -> Blocks:
     """A JSON value as compact JSON, and the strings in it that JSON does not show as they are."""
     decoded: list[str] = []
     has_decimals = False
@@ -213,7 +212,7 @@ def _told(value: Any) -> Blocks:
         item = todo.pop()
         kind = type(item)
         if kind is str:
-            if _is_escaped(item):
+            if is_escaped(item):
                 decoded.append(item)
         elif kind is dict:
             todo.extend(reversed(item.values()))
@@ -250,7 +249,7 @@ def _tools(entry: Entry) -> Blocks:
     for name, call in calls(entry):
         texts.append(name)
         if "arguments" in call:
-            spelled, strings = _told(call["arguments"])
+            spelled, strings = json_blocks(call["arguments"])
             texts += spelled
             decoded += strings
     return texts, decoded
@@ -302,15 +301,19 @@ def _stripped(value: Any) -> Any:
     return top[0]
 
 
-def _details(entry: Entry) -> Blocks:
+def structured(entry: Entry) -> Any:
+    """The structured data of an entry, without images and signatures; None where it has none."""
     value = entry.value
     if entry.type == "message":
         held = value["message"].get("details") if isinstance(value.get("message"), dict) else None
     else:
         held = value.get("data") if entry.type == "custom" else value.get("details")
-    if held is None:
-        return [], []
-    return _told(_without_payload(held))
+    return None if held is None else _without_payload(held)
+
+
+def _details(entry: Entry) -> Blocks:
+    held = structured(entry)
+    return ([], []) if held is None else json_blocks(held)
 
 
 def _plain(entry: Entry) -> Blocks:
@@ -344,33 +347,17 @@ _KINDS_OF_ROLE: Final[dict[str, tuple[Kind, ...]]] = {
 }
 
 
-def _ends(found: re.Match[str]) -> str:
-    plain = found[0]
-    return f"{plain[:2]}\0\0{plain[-2:]}"
-
-
 def kinds(entry: Entry) -> tuple[Kind, ...]:
     """The kinds of text that an entry can have at all."""
     return _KINDS_OF_ROLE.get(entry.role or "", ("text", "details"))
+
+
+def blocks_of(entry: Entry, kind: Kind) -> Blocks:
+    """The blocks of text of one kind."""
+    return _BLOCKS_OF[kind](entry)
 
 
 def searchable(entry: Entry, kind: Kind) -> str:
     """The text of one kind, its blocks joined by line breaks; "" where the entry has none."""
     blocks, decoded = _BLOCKS_OF[kind](entry)
     return blocks[0] if len(blocks) == 1 and not decoded else "\n".join(blocks + decoded)
-
-
-def narrowing(entry: Entry, kind: Kind) -> list[str]:
-    """Texts that have every run of three characters that `searchable` has, in fewer characters.
-
-    A decoded string differs from its JSON only around escaped characters: the rest of it stands in
-    the blocks already, and only what is around them is told again.
-    """
-    blocks, decoded = _BLOCKS_OF[kind](entry)
-    if not blocks:
-        return []
-    texts = ["\n".join(blocks)]
-    if decoded:
-        # Of what stands between escaped characters the ends are enough.
-        texts.append(_PLAIN.sub(_ends, "\n".join((texts[0][-2:], *decoded))))
-    return texts

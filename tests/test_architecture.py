@@ -21,7 +21,7 @@ LEVELS = {
     **dict.fromkeys(("errors", "model", "text", "timestamps"), 0),
     **dict.fromkeys(("fold", "jsonline", "header", "entry", "rawtest", "snippet"), 1),
     **dict.fromkeys(("pages", "access", "coverage", "match", "ordering", "steering"), 1),
-    **dict.fromkeys(("tree", "touched", "signals", "rendering"), 1),
+    **dict.fromkeys(("tree", "touched", "signals", "rendering", "narrowing"), 1),
     **dict.fromkeys(("files", "layout", "settings"), 2),
     **dict.fromkeys(("index",), 3),
     **dict.fromkeys(

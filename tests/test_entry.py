@@ -332,29 +332,3 @@ def test_deep_values_are_no_danger() -> None:
     assert isinstance(found, Entry)
     text = entries.searchable(found, "details")
     assert text == inner.decode() + "\nx\ny"
-
-
-def test_narrowing_loses_no_run_of_three_characters() -> None:
-    """Each run of three in the whole text of a kind stands in one of the shorter texts."""
-    arguments = {
-        "path": "src/a b.py",
-        "edits": [
-            {"oldText": 'say("x")\n\tand \\ go', "newText": "one\ntwo\r\nthree\n\n\nfour five six"},
-            {"k": "\ud83d half", "plain": "nothing to escape here", "end": 'quote"'},
-        ],
-    }
-    message = {
-        "role": "assistant",
-        "content": [
-            {"type": "toolCall", "id": "c1", "name": "edit", "arguments": arguments},
-            {"type": "toolCall", "id": "c2", "name": "bash", "arguments": {"command": "ls\n"}},
-        ],
-    }
-    value = {"type": "message", "timestamp": "2026-09-10T09:00:01.000Z", "message": message}
-    found = entries.understand(value, 2, 3)
-    assert isinstance(found, Entry)
-    whole = entries.searchable(found, "tools")
-    short = entries.narrowing(found, "tools")
-    assert sum(map(len, short)) < len(whole)
-    for start in range(len(whole) - 2):
-        assert any(whole[start : start + 3] in text for text in short), whole[start : start + 3]

@@ -223,6 +223,12 @@ def _returned(story: Builder, draw: Draw) -> None:
     story.entry("message", message=said, **draw.place(story))
 
 
+def _repeated(story: Builder, draw: Draw) -> None:
+    """A result whose details say the whole text again, or a part of it."""
+    text = "\n".join(draw.text() for _ in range(8))
+    story.result(text, details={"content": text, "part": [text[5:-5]], "more": draw.text()})
+
+
 def _compacted(story: Builder, draw: Draw) -> None:
     """A compaction that keeps from an entry of anywhere on, or from itself."""
     place = draw.place(story)
@@ -253,6 +259,7 @@ _LINES: tuple[Callable[[Builder, Draw], Any], ...] = (
     lambda s, d: s.entry(d.one(("label", "x" * 70)), label=d.text()),
     _escaped,
     _copy,
+    _repeated,
     *(_spoken, _called, _returned, _compacted) * 2,
 )  # fmt: skip
 _TREE = (_spoken, _spoken, _called, _called, _called, _returned, _compacted)

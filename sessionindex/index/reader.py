@@ -31,6 +31,7 @@ from sessionindex.model import Kind
 _PREFIX_TERMS: Final = 4096
 _FIRST_PAGE: Final = 200
 _LARGEST_PAGE: Final = 20_000
+_FIELDS: Final = tuple(schema.ALWAYS_OF)
 _COLUMNS: Final = ("session", "line_no", "offset", "length")
 _OUTLINE: Final = ("line_no", "offset", "length", "id", "parent", "shape")
 
@@ -317,18 +318,27 @@ class Reader:
         """The terms of a plan as a query; None where every entry is a candidate."""
         if not plan.terms:
             return None
-        fields = tuple(dict.fromkeys(schema.FIELD_OF[kind] for kind in plan.kinds))
-        queries: list[Query | None] = []
-        for term in plan.terms:
-            choices = [self._in_field(field, term) for field in fields]
-            if any(choice is None for choice in choices):
-                queries.append(None)
-            else:
-                queries.append(_any([choice for choice in choices if choice is not None]))
+        queries = [self._holding(term, plan.kinds) for term in plan.terms]
         narrowing = [query for query in queries if query is not None]
         if plan.every and narrowing:
             return narrowing[0] if len(narrowing) == 1 else _all(narrowing)
         return _any(narrowing) if len(narrowing) == len(queries) else None
+
+    def _holding(self, term: str, kinds: tuple[Kind, ...]) -> Query | None:
+        """The entries whose text of these kinds may hold the term; None for (almost) all."""
+        if "details" in kinds and len(key(term)) >= GRAM:
+            # What details say may stand in either field, gram by gram.
+            found = [_any([self._term(field, gram) for field in _FIELDS]) for gram in grams(term)]
+            flags = [self._term("flags", flag) for flag in schema.ALWAYS_OF.values()]
+            return _any([found[0] if len(found) == 1 else _all(found), *flags])
+        fields = (
+            _FIELDS
+            if "details" in kinds
+            else dict.fromkeys(schema.FIELD_OF[kind] for kind in kinds)
+        )
+        choices = [self._in_field(field, term) for field in fields]
+        known = [choice for choice in choices if choice is not None]
+        return _any(known) if len(known) == len(choices) else None
 
     def _in_field(self, field: str, term: str) -> Query | None:
         """The entries whose text in a field may hold the term; None for (almost) all of them."""

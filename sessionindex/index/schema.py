@@ -20,7 +20,8 @@ is stored; grams alone stand for it.
     tool            raw terms: tools that an entry calls, or whose result it is; cut to NAME
     flags           raw terms: ALWAYS, ALWAYS_MORE, FLOATING, UNTOLD (`signals.is_untold`), ERROR
                     (a failed result), TOUCHES (a call that names a file)
-    grams           of text, tools and shell;   grams_more: of thinking, details and system
+    grams           of text, tools and shell;   grams_more: of thinking, details and system, where
+                    details leave out what the text says already (`narrowing`)
     facts           stored bytes
 
 A text longer than MAX_TEXT gets no grams but a flag, and every gram query says "grams or flag":
@@ -46,11 +47,12 @@ from sessionindex import jsonline, match, signals
 from sessionindex.coverage import Cursor, Identity
 from sessionindex.fold import GRAM, PAD, key, token
 from sessionindex.model import Entry, Kind, Session
+from sessionindex.narrowing import narrowing
 from sessionindex.text import compact_json
 from sessionindex.timestamps import instant_ms, stored
 
 _TANTIVY: Final = getattr(tantivy, "__version__", "unknown")
-FORMAT: Final = f"4 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
+FORMAT: Final = f"5 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
 SHIFT: Final = 8_640_000_000_000_000
 MAX_TEXT: Final = 8_000_000
 NAME: Final = 64
@@ -136,9 +138,12 @@ def document(entry: Entry, session: int, offset: int, length: int) -> tuple[dict
         flags.append(FLOATING)
     size = 0
     texts_of: dict[str, list[str]] = {}
+    told = ""
     for kind in entries.kinds(entry):
-        found = entries.narrowing(entry, kind)
+        found = narrowing(entry, kind, told)
         if found:
+            if kind == "text":
+                told = found[0]
             texts_of.setdefault(FIELD_OF[kind], []).extend(found)
     for field, texts in texts_of.items():
         length_of_all = sum(map(len, texts))
