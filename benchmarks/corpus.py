@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass
 from random import Random
 
 import orjson
-from corpus_plan import HOME, NEEDLES, places, plans
+from corpus_plan import FIRST_DAY, HOME, NEEDLES, iso, places, plans, uuid
 from corpus_session import COMMON, Session
 from corpus_text import Stock
 
@@ -86,6 +86,36 @@ def write(root: str, *, megabytes: float, seed: int = 1, files: int | None = Non
     texts = [text for text, _, _ in NEEDLES]
     counts = tuple(Needle(text, planted[text]) for text in (*texts, COMMON))
     return Corpus(root, len(planned), entries, written, counts)
+
+
+def write_line(root: str, *, megabytes: float, is_wide: bool, seed: int = 1) -> Corpus:
+    """Write one session, in which one tool result is a line of about that many megabytes.
+
+    Where `is_wide`, signs beyond the basic plane make Python keep four bytes for each character;
+    else all of it is ASCII.
+    """
+    rng = Random(f"{seed} line")
+    words = memoryview(rng.randbytes(2 * int(megabytes * 110_000))).cast("H")
+    text = "".join(map(Stock(seed).prose.__getitem__, words))
+    if not is_wide:
+        text = text.encode("ascii", "ignore").decode()
+    clock = FIRST_DAY
+    ident = uuid(rng, clock)
+    head = {"type": "session", "version": 3, "id": ident, "timestamp": iso(clock), "cwd": HOME}
+    lines = [orjson.dumps(head, option=orjson.OPT_APPEND_NEWLINE)]
+    parent = None
+    for role, said in (("user", "read it"), ("toolResult", text), ("user", "and now?")):
+        clock += 1_000
+        message = {"role": role, "content": [{"type": "text", "text": said}], "timestamp": clock}
+        entry = {"type": "message", "id": f"{rng.getrandbits(32):08x}", "parentId": parent}
+        parent = entry["id"]
+        entry |= {"timestamp": iso(clock), "message": message}
+        lines.append(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
+    folder = os.path.join(root, "--home-dev--")
+    os.makedirs(folder)
+    with open(os.path.join(folder, f"line_{ident}.jsonl"), "wb") as out:
+        out.writelines(lines)
+    return Corpus(root, 1, len(lines) - 1, sum(map(len, lines)), ())
 
 
 def main() -> None:
