@@ -5,12 +5,11 @@
     bench.py all [--megabytes N]        all of it; exit status 1 where a row is missed
     bench.py all --quick                all of it at a size that shows that it runs, no more
 
-Stores are made from a seed and kept in `--work` for the next run; in full size they are 9 GB, with
-their indexes 12 GB, and all takes about an hour and a half, most of it for making and indexing
-them. A row is judged at the size that it is promised for: with a smaller `--megabytes` or
-`--files`, it is measured at that and "not judged". Rows that need ripgrep are "not measured"
-where it is not installed. Machines are shared and noisy: absolute times are detail, but for the few
-that are promised as such.
+Stores are made from a seed and kept in `--work` for the next run. In full size they are 10.5 GB,
+13 with their indexes; making and indexing them takes most of the time. A row is judged at the size
+that it is promised for: with a smaller `--megabytes` or `--files`, it is measured at that and "not
+judged". Rows that need ripgrep are "not measured" where it is not installed. Machines are shared
+and noisy: absolute times are detail, but for the few that are promised as such.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ import rows_scale
 import rows_search
 import rows_session
 import rows_watch
-from figures import Figure, Row, Size, grid, line
+from figures import NAMES, Figure, Row, Size, grid, line
 from stores import Stores
 
 import sessionindex
@@ -74,7 +73,7 @@ def listed() -> Iterator[str]:
         if not measurement.is_grid:
             for row in measurement.rows:
                 size = "" if row.size is None else f"at {row.size}"
-                yield f"  {row.name:<20} {row.what:<67} {row.bound:>8}  {size}".rstrip()
+                yield f"  {row.name:<20} {row.what:<{NAMES}} {row.bound:>8}  {size}".rstrip()
 
 
 def measured(names: Sequence[str], stores: Stores, *, aloud: bool) -> list[Figure]:

@@ -92,7 +92,7 @@ class Figure:
         }
 
 
-NAMES: Final = 66
+NAMES: Final = 72
 """The width of what is measured, in characters."""
 
 

@@ -8,6 +8,7 @@ of a store, each time after an append to another file, in turn with a bare walk 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -73,9 +74,10 @@ def refresh(stores: Stores) -> Iterator[Figure]:
     with stores.copy(size) as (root, index):
         paths = sorted(root.rglob("*.jsonl"))
         Random("refresh").shuffle(paths)
+        grown = cycle(paths)
 
         def appended() -> float:
-            append(paths.pop(), 300)
+            append(next(grown), 300)
             return call(index.refresh)
 
         ours, bare = stores.in_turn(appended, lambda: walk(str(root)), runs=3 * stores.runs)
@@ -85,9 +87,10 @@ def refresh(stores: Stores) -> Iterator[Figure]:
 
 def append(path: Path, length: int) -> None:
     """Add a line of that many bytes, a user's message, to a session."""
+    ident = b"%08x" % path.stat().st_size  # never given twice
     head = (
-        b'{"type":"message","id":"0badcafe","parentId":null,"timestamp":"2026-08-15T12:00:00.000Z"'
-        b',"message":{"role":"user","content":"'
+        b'{"type":"message","id":"' + ident + b'","parentId":null,'
+        b'"timestamp":"2026-08-15T12:00:00.000Z","message":{"role":"user","content":"'
     )
     tail = b'","timestamp":1786795200000}}\n'
     words = b"and one more thing, "

@@ -74,7 +74,7 @@ class Stores:
         """The store of that size, indexed, its identities old enough to be trusted."""
         size = self.fitted(size)
         if size not in self._open:
-            self._open[size] = settled(self.store(size).root, self.index_dir)
+            self._open[size] = self._indexed(self.store(size).root, self.index_dir)
         return self._open[size]
 
     @contextmanager
@@ -84,12 +84,21 @@ class Stores:
         shutil.rmtree(folder, ignore_errors=True)
         root = folder / "sessions"
         shutil.copytree(self.store(size).root, root)
-        index = settled(str(root), folder / "index")
+        index = self._indexed(str(root), folder / "index")
         try:
             yield root, index
         finally:
             index.close()
             shutil.rmtree(folder)
+
+    def _indexed(self, root: str, index_dir: Path) -> SessionIndex:
+        """An index of a root that need not ask the bytes of any file; of a quick run it may."""
+        index = SessionIndex(root, index_dir=index_dir, settings={}, current_session="")
+        index.refresh()
+        while not self.quick and _is_asked(index):
+            time.sleep(0.5)  # a file written within two seconds of its indexing proves nothing yet
+            index.refresh()
+        return index
 
     def command(self, size: Size, *arguments: str) -> list[str]:
         """A search of that store on the command line; `opened` has indexed it."""
@@ -126,21 +135,11 @@ def _made(root: Path, size: Size) -> corpus.Corpus:
     return corpus.write_line(str(root), megabytes=size.megabytes, is_wide=is_wide)
 
 
-def settled(root: str, index_dir: Path) -> SessionIndex:
-    """An index of a root that need not ask the bytes of any file.
-
-    A file written within two seconds of its indexing proves nothing yet.
-    """
-    index = SessionIndex(root, index_dir=index_dir, settings={}, current_session="")
-    index.refresh()
-    while (now := index.status()).fresh < now.sessions or _is_checked(index):
-        time.sleep(0.5)
-        index.refresh()
-    return index
-
-
-def _is_checked(index: SessionIndex) -> bool:
-    """Whether a question still has to ask the bytes of some file."""
+def _is_asked(index: SessionIndex) -> bool:
+    """Whether a question would still read bytes of some file to know it again."""
+    now = index.status()
+    if now.fresh < now.sessions:
+        return True
     found: list[int] = []
     index.before_scan = lambda uncovered, error: bool(found.append(uncovered))
     index.search("x", limit=1, count="page")
