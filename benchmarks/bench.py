@@ -32,7 +32,7 @@ import rows_scale
 import rows_search
 import rows_session
 import rows_watch
-from figures import NAMES, Figure, Row, Size, grid, line
+from figures import HEAD, NAMES, Figure, Row, Size, grid, line
 from stores import Stores
 
 import sessionindex
@@ -115,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--files", type=int, help="of a store of many files, at most (4000)")
     made.add_argument("--runs", type=int, help="how often most rows are measured (7)")
     made.add_argument("--cold-runs", type=int, help="how often cold indexes are made (3)")
-    made.add_argument("--quick", action="store_true", help="2 MB in 12 files, once")
+    made.add_argument("--quick", action="store_true", help="1 MB in 12 files, once")
     made.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "bench-work")
     made.add_argument("--json", action="store_true")
     return made
@@ -123,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
 
 def stores_of(asked: argparse.Namespace) -> Stores:
     """The stores at the sizes that were asked for."""
-    megabytes, files, runs, cold_runs = (2, 12, 1, 1) if asked.quick else (5000, 4000, 7, 3)
+    megabytes, files, runs, cold_runs = (1, 12, 1, 1) if asked.quick else (5000, 4000, 7, 3)
     asked.work.mkdir(parents=True, exist_ok=True)
     return Stores(
         asked.work.resolve(),
@@ -142,6 +142,8 @@ def main() -> int:
         return 0
     if set(asked.names) - set(MEASUREMENTS) or (asked.what == "run") != bool(asked.names):
         arguments.error(f"run takes some of: {', '.join(MEASUREMENTS)}")
+    if not asked.json:
+        print(HEAD)
     compileall.compile_dir(str(PACKAGE), quiet=2)
     figures = measured(asked.names or list(MEASUREMENTS), stores_of(asked), aloud=not asked.json)
     if asked.json:

@@ -29,7 +29,7 @@ from random import Random
 
 import orjson
 from corpus_plan import FIRST_DAY, HOME, NEEDLES, iso, places, plans, uuid
-from corpus_session import COMMON, Session
+from corpus_session import COMMON, Entry, Session
 from corpus_text import Stock
 
 
@@ -107,7 +107,7 @@ def write_line(root: str, *, megabytes: float, is_wide: bool, seed: int = 1) -> 
     for role, said in (("user", "read it"), ("toolResult", text), ("user", "and now?")):
         clock += 1_000
         message = {"role": role, "content": [{"type": "text", "text": said}], "timestamp": clock}
-        entry = {"type": "message", "id": f"{rng.getrandbits(32):08x}", "parentId": parent}
+        entry: Entry = {"type": "message", "id": f"{rng.getrandbits(32):08x}", "parentId": parent}
         parent = entry["id"]
         entry |= {"timestamp": iso(clock), "message": message}
         lines.append(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))

@@ -96,6 +96,9 @@ NAMES: Final = 72
 """The width of what is measured, in characters."""
 
 
+HEAD: Final = f"{'what':<{NAMES}} {'figure':>10} {'promise':>8} {'verdict':<12} detail; size"
+
+
 def line(figure: Figure) -> str:
     """One figure as a line of the table."""
     row, notes = figure.row, [figure.detail]
@@ -110,7 +113,8 @@ def line(figure: Figure) -> str:
 def _shown(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
-    digits = 0 if unit in ("MB", "ms") and value >= 10 else 2
+    is_count = not unit and value == int(value)
+    digits = 0 if is_count or (unit in ("MB", "ms") and value >= 10) else 2
     return f"{value:,.{digits}f} {unit}".strip()
 
 

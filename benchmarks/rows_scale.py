@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from corpus import COMMON
+from corpus_session import COMMON
 from figures import Figure, Row, Size
 from reference import call, walk
 from rows_search import PAGE, RARE

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from corpus import COMMON
+from corpus_session import COMMON
 from cuts import phrases
 from figures import Figure, Row, Size
 from reference import NO_RIPGREP, call, has_ripgrep, nothing, process, ripgrep, sees, spelled

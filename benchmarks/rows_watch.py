@@ -32,7 +32,7 @@ WATCH = (
 def watch(stores: Stores) -> Iterator[Figure]:
     """The background indexer: its delay, and its cost when nothing happens."""
     size = stores.fitted(MANY)
-    minute, first, appends = (1, 0.5, 5) if stores.quick else (60, 3, 100)
+    minute, first, appends = (1, 0.5, 3) if stores.quick else (60, 3, 100)
     with stores.copy(size) as (root, index), _watching(root, index, first) as watcher:
         before = _cpu(watcher)
         time.sleep(minute)

@@ -24,6 +24,7 @@ from figures import Size
 from reference import environment
 
 from sessionindex import SessionIndex
+from sessionindex.errors import SessionIndexError
 
 SMALL, MIDDLE = Size(200), Size(1000)
 LARGE, HUGE = Size(2000, 4000), Size(5000, 4000)
@@ -141,7 +142,12 @@ def _is_asked(index: SessionIndex) -> bool:
     if now.fresh < now.sessions:
         return True
     found: list[int] = []
-    index.before_scan = lambda uncovered, error: bool(found.append(uncovered))
+
+    def told(uncovered: int, error: SessionIndexError | None) -> bool:
+        found.append(uncovered)
+        return False  # nothing was refreshed
+
+    index.before_scan = told
     index.search("x", limit=1, count="page")
     index.before_scan = None
     return found != [0]
