@@ -20,7 +20,7 @@ from sessionindex.access import Policy
 from sessionindex.coverage import Cursor, Identity, Verdict, judge, settle
 from sessionindex.files import Changed, checksum, edges, open_listed
 from sessionindex.index.schema import Record
-from sessionindex.layout import Found
+from sessionindex.layout import Found, Notes
 from sessionindex.model import PathWarning, Session
 
 
@@ -54,6 +54,10 @@ class Catalog:
     readable: bool
 
 
+Judged = tuple[Verdict, Record | None, int]
+"""How much of the index holds for a file: verdict, record, bytes checked (see `File`)."""
+
+
 def take(
     root: str,
     *,
@@ -61,33 +65,23 @@ def take(
     policy: Policy,
     records: Mapping[str, Record],
     headers_only: bool = False,
+    notes: Notes | None = None,
 ) -> Catalog:
     """The catalog of a root at this moment.
 
     Who wants `headers_only` need not know how far a file is covered: where stat cannot tell, the
-    header is read, not the indexed prefix.
+    header is read, not the indexed prefix. `notes` are taken of what the walk rests on.
     """
-    seen: dict[str, tuple[Verdict, Record | None, int]] = {}  # of all that is not fresh at sight
+    seen: dict[str, Judged] = {}  # of all that is not fresh at sight
 
     def header_of(path: str, listed: Identity) -> Session | str:
         record = records.get(path)
-        if record is None:
-            seen[path] = "new", None, 0
-            return layout.read_header(path, listed)
-        cursor = record.cursor
-        known, proven, offset, lines, *_ = cursor
-        if proven and lines and known == listed and offset == listed[2]:
-            return record.session  # as `judge` would say, without thousands of calls of it
-        verdict, checked = judge(listed, cursor), 0
-        if verdict == "unsure" and not headers_only:
-            verdict, checked = verdict_of(path, listed, cursor), cursor.offset
-        if verdict in ("fresh", "behind"):
-            seen[path] = verdict, record, checked
+        if record is not None and _at_sight(listed, record):
             return record.session
-        seen[path] = "stale" if verdict == "unsure" else verdict, None, 0
-        return layout.read_header(path, listed)
+        seen[path], head = judged(path, listed, record, headers_only=headers_only)
+        return head
 
-    tree = layout.discover(root, flat=flat, policy=policy, header_of=header_of)
+    tree = layout.discover(root, flat=flat, policy=policy, header_of=header_of, notes=notes)
     new = tuple.__new__  # spares a call for each of thousands of files
     files = []
     for found in tree.sessions:
@@ -96,6 +90,28 @@ def take(
         about = (found, "fresh", records[path], 0) if known is None else (found, *known)
         files.append(new(File, about))
     return Catalog(tuple(files), tree.warnings, tree.readable)
+
+
+def _at_sight(listed: Identity, record: Record) -> bool:
+    """Whether `judge` would say fresh, without thousands of calls of it."""
+    known, proven, offset, lines, *_ = record.cursor
+    return bool(proven and lines and known == listed and offset == listed[2])
+
+
+def judged(
+    path: str, listed: Identity, record: Record | None, *, headers_only: bool = False
+) -> tuple[Judged, Session | str]:
+    """What holds for a listed file, and its header (a reason where it has none). Raises Changed."""
+    if record is None:
+        return ("new", None, 0), layout.read_header(path, listed)
+    cursor = record.cursor
+    verdict, checked = judge(listed, cursor), 0
+    if verdict == "unsure" and not headers_only:
+        verdict, checked = verdict_of(path, listed, cursor), cursor.offset
+    if verdict in ("fresh", "behind"):
+        return (verdict, record, checked), record.session
+    verdict = "stale" if verdict == "unsure" else verdict
+    return (verdict, None, 0), layout.read_header(path, listed)
 
 
 def verdict_of(

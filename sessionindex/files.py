@@ -18,6 +18,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from sessionindex.coverage import EDGE, Identity, digest
@@ -34,6 +35,26 @@ def spoken(error: OSError) -> str:
     """The system's reason in the contract's form, without paths: `EACCES: Permission denied`."""
     name = errno.errorcode.get(error.errno or 0, "EIO")
     return f"{name}: {os.strerror(error.errno or errno.EIO)}"
+
+
+_LOCAL: Final = frozenset({"ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs"})
+
+
+@cache
+def keeps_folder_times(device: int) -> bool:
+    """Whether a folder's times on this device are known to move with the names in it.
+
+    True only where the system says that it holds a local file system of the usual kinds: network
+    and user-space ones are free to keep times as they like.
+    """
+    number = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+            rows = [line.partition(" - ") for line in mounts]
+    except OSError:
+        return False
+    kinds = {after.split(" ")[0] for before, _, after in rows if before.split(" ")[2] == number}
+    return bool(kinds) and kinds <= _LOCAL
 
 
 def identity(found: os.stat_result) -> Identity:

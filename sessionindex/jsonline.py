@@ -81,11 +81,13 @@ def compact(value: Any) -> str:
 
 
 _LONG: Final = b"0" * 19
+_BEFORE_NUMBER: Final = frozenset(b":,[ \t\r\n+-eE")
+_IN_STRING: Final = re.compile(rb'[^\\]\\":')
 _DIGITS: Final = bytes(48 if 48 <= c <= 57 else 32 for c in range(256))
 
 
 def _has_long_number(data: bytes) -> bool:
-    """Whether 19 digits stand in a row outside a fraction.
+    """Whether 19 digits stand in a row where they can be a number's, and not of its fraction.
 
     Then 3 stand in a row in every sixth byte, which is cheaper to see.
     """
@@ -96,7 +98,9 @@ def _has_long_number(data: bytes) -> bool:
     digits = data.translate(_DIGITS)
     start = digits.find(_LONG)
     while start >= 0:
-        if data[start - 1 : start] != b".":  # a fraction may be as long as it likes
+        before = data[max(0, start - 4) : start]
+        # An escaped quote before the colon: a log in a string, with its nanoseconds.
+        if not before or (before[-1] in _BEFORE_NUMBER and not _IN_STRING.fullmatch(before)):
             return True
         end = digits.find(b" ", start)
         start = digits.find(_LONG, end) if end >= 0 else -1

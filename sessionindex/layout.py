@@ -21,7 +21,7 @@ import re
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -50,6 +50,18 @@ class Found(NamedTuple):
     session: Session
     owner: str
     parent: str | None
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a walk rests on: each folder as it was before it was listed, and files not admitted.
+
+    `whole` is false where something moved under the walk, or was not readable.
+    """
+
+    folders: list[tuple[str, Identity]] = field(default_factory=list)
+    hidden: list[tuple[str, Identity]] = field(default_factory=list)
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +121,21 @@ def discover(
     policy: Policy,
     header_of: Header = read_header,
     only: Collection[str] | None = None,
+    notes: Notes | None = None,
 ) -> Tree:
     """Every session of the root that the policy admits; never raises for what it finds.
 
     `only` names the project folders that are looked into. By path, each once: a folder that changes
     while it is listed may give a name twice.
     """
-    walk = _Walk(policy, header_of)
+    walk = _Walk(policy, header_of, notes)
     try:
+        if notes is not None:
+            notes.folders.append((root, identity(os.stat(root))))
         if flat:
             walk.project(root)
         else:
-            for item in _listed(root):
+            for item in list(os.scandir(root)):
                 if only is not None and item.name not in only:
                     continue
                 if _PROJECT.fullmatch(item.name) and item.is_dir(follow_symlinks=False):
@@ -132,10 +147,6 @@ def discover(
         tuple(sorted({one[0]: one for one in walk.sessions}.values(), key=itemgetter(0))),
         tuple(sorted(walk.warnings, key=lambda warning: (warning.path, warning.reason))),
     )
-
-
-def _listed(folder: str) -> list[os.DirEntry[str]]:
-    return list(os.scandir(folder))  # closes itself at its end
 
 
 def _sorted_out(
@@ -191,11 +202,17 @@ def owner(root: str, path: str, *, flat: bool) -> str | None:
 class _Walk:
     """One walk of a root."""
 
-    def __init__(self, policy: Policy, header_of: Header) -> None:
+    def __init__(self, policy: Policy, header_of: Header, notes: Notes | None) -> None:
         self.sessions: list[Found] = []
         self.warnings: list[PathWarning] = []
         self._policy = policy
         self._header_of = header_of
+        self._notes = notes
+
+    def _listed(self, folder: str) -> list[os.DirEntry[str]]:
+        if self._notes is not None:
+            self._notes.folders.append((folder, identity(os.lstat(folder))))
+        return list(os.scandir(folder))  # closes itself at its end
 
     def project_folder(self, folder: str) -> None:
         if not _is_utf8(folder):
@@ -212,7 +229,7 @@ class _Walk:
 
     def project(self, folder: str) -> None:
         """The sessions directly in a folder, each with what it launched."""
-        files, kinds = _sorted_out(_listed(folder))
+        files, kinds = _sorted_out(self._listed(folder))
         refused = admitted = 0
         unreadable: list[PathWarning] = []
         prefix = folder.rstrip(os.sep) + os.sep
@@ -222,16 +239,19 @@ class _Walk:
             if found is None:
                 continue
             listed, session = found
-            if isinstance(session, str):
-                unreadable.append(PathWarning(_shown(path), session))
-            elif not self._policy.admits(session.cwd):
-                refused += 1
-            else:
+            if not isinstance(session, str) and self._policy.admits(session.cwd):
                 admitted += 1
                 self.sessions.append(_new(Found, (path, listed, session, path, None)))
                 is_folder = kinds.get(item.name[: -len(SUFFIX)])
                 if is_folder is not None:
                     self._container(path, is_folder)
+                continue
+            if isinstance(session, str):
+                unreadable.append(PathWarning(_shown(path), session))
+            else:
+                refused += 1
+            if self._notes is not None:
+                self._notes.hidden.append((path, listed))
         if admitted or not refused:
             self.warnings += unreadable
 
@@ -242,10 +262,10 @@ class _Walk:
             if not (path.isascii() or _is_utf8(path)):
                 return listed, "could not open file: its name is not UTF-8"
             return listed, self._header_of(path, listed)
-        except Changed:
-            return self._again(path)
-        except FileNotFoundError:
-            return None
+        except (Changed, FileNotFoundError) as error:
+            if self._notes is not None:
+                self._notes.whole = False
+            return self._again(path) if isinstance(error, Changed) else None
         except OSError as error:
             return Identity(0, 0, 0, 0, 0), f"could not open file: {spoken(error)}"
 
@@ -300,7 +320,7 @@ class _Walk:
         while todo:
             folder, name = todo.pop()
             try:
-                items = _listed(folder)
+                items = self._listed(folder)
             except FileNotFoundError:
                 continue
             except OSError as error:

@@ -33,6 +33,7 @@ from sessionindex.index.reader import Reader
 from sessionindex.index.store import Store
 from sessionindex.layout import Found
 from sessionindex.selection import named_path
+from sessionindex.standing import Standing
 
 
 def _is_sound(path: str) -> bool:
@@ -56,6 +57,7 @@ class _Open:
         self.lock = threading.Lock()
         self.reader: tuple[object, Reader] | None = None
         self.damage: tuple[object, SessionIndexError] | None = None
+        self.standing = Standing()
 
 
 class Present:
@@ -169,7 +171,8 @@ class Present:
         self, policy: Policy, reader: Reader | None, *, headers_only: bool = False
     ) -> Catalog:
         """Every session that the bound admits, with what the index covers of it."""
-        return catalog.take(
+        take = self._open.standing.take if reader else catalog.take
+        return take(
             self.root.path,
             flat=self.is_flat(),
             policy=policy,

@@ -111,6 +111,12 @@ class RawTest:
         asked = all if self._every else any
         return asked(any(form.fits(line) for form in forms) for forms in self._terms)
 
+    def rejects(self, block: bytes) -> bool:
+        """Whether no line of a block is possible, at a glance: False may still mean none."""
+        if self._scouts is None:
+            return False
+        return all(scout.find(block) < 0 for scout in self._scouts)
+
     def lines(self, block: bytes) -> Iterator[tuple[int, int]]:
         """Start and end of each possible line of a block of whole lines, ascending."""
         if self._scouts is None:

@@ -27,6 +27,7 @@ LEVELS = {
     **dict.fromkeys(
         (
             "catalog",
+            "standing",
             "selection",
             "scan",
             "present",

@@ -121,6 +121,16 @@ def same(one: Any, other: Any) -> bool:
         ("none beyond a double", b'[1e400,-1e400,"a"]', [None, None, "a"]),
         ("none of a long one", b"1" * 400 + b".5", None),
         ("nothing below one", b"1e-400", 0.0),
+        (
+            "and in a log that stands in one",
+            rb'"{\"time\":1234567890123456789}"',
+            '{"time":1234567890123456789}',
+        ),
+        (
+            "a key that ends in a backslash",
+            rb'{"time\\":12345678901234567890123}',
+            {"time\\": 12345678901234567890123},
+        ),
         ("digits in a string are a string", b'"12345678901234567890"', "12345678901234567890"),
         ("NUL escapes", b'"a\\u0000b"', "a\0b"),
         ("DEL as it is", b'"\x7f"', "\x7f"),

@@ -1,0 +1,189 @@
+"""The catalog of the last question stands until something moved, and then only then."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from build import PROJECT, append, session
+from scratch import Store, ask
+
+from sessionindex import SessionIndex, coverage, files, layout
+
+OTHER = "--r-other--"
+
+
+@pytest.fixture(autouse=True)
+def proving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A racy interval that a test can wait for."""
+    monkeypatch.setattr(coverage, "RACY_NS", 30_000_000)
+
+
+@pytest.fixture
+def walks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every walk of a root."""
+    seen: list[str] = []
+    walked = layout.discover
+
+    def discover(root: str, **how: object) -> layout.Tree:
+        seen.append(root)
+        return walked(root, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(layout, "discover", discover)
+    return seen
+
+
+def filled(store: Store) -> SessionIndex:
+    """A root with a family, a stranger and a file that the bound hides."""
+    for name in ("a", "b"):
+        store.put(name, session(name).user(f"needle {name}"))
+    store.put("a/run/run-0/session", session("child").user("needle child"))
+    store.put("c", session("c", cwd="/r/other").user("needle c"), OTHER)
+    store.put("d", session("d", cwd="/r/hidden").user("needle d"), OTHER)
+    bound = {"piRetrospect": {"allowedProjects": ["app", "other"]}}
+    index = store.open(settings=bound)
+    store.index.refresh()
+    return index
+
+
+def rested(index: SessionIndex, walks: list[str]) -> None:
+    """Ask until a question needs no walk."""
+    for _ in range(200):
+        index.refresh()  # identities that were too young may prove something now
+        for _ in range(3):
+            walks.clear()
+            index.search("needle")
+        if not walks:
+            return
+        time.sleep(0.005)
+    raise AssertionError("the catalog never stood")
+
+
+def test_a_question_like_the_last_walks_nothing(store: Store, walks: list[str]) -> None:
+    index = filled(store)
+    rested(index, walks)
+    assert len(index.search("needle").hits) == 4
+    assert len(index.list_sessions().sessions) == 3
+    assert not walks
+    assert len(ask(index, "needle").hits) == 4
+    assert len(walks) == 1  # the brute one
+
+
+def test_another_bound_another_commit_and_brute_walk(store: Store, walks: list[str]) -> None:
+    index = filled(store)
+    rested(index, walks)
+    narrower = index.seen_by(settings={"piRetrospect": {"allowedProjects": ["other"]}})
+    assert len(narrower.search("needle").hits) == 1
+    assert len(walks) == 1
+    rested(index, walks)
+    store.index.refresh(rebuild=True)
+    walks.clear()
+    index.search("needle")
+    assert len(walks) == 1
+
+
+def rewritten(path: Path, old: str, new: str) -> None:
+    """In place, in the same length, with the old mtime."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        data = file.read().replace(old.encode(), new.encode())
+        file.seek(0)
+        file.write(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replaced(path: Path, story: bytes) -> None:
+    beside = path.with_name("beside")
+    beside.write_bytes(story)
+    os.replace(beside, path)
+
+
+def turned_into_a_link(path: Path, root: Path) -> None:
+    elsewhere = root.parent / "elsewhere"
+    shutil.move(path, elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def story(name: str, needles: int = 1) -> bytes:
+    told = session(name)
+    for _ in range(needles):
+        told.user("needle")
+    return told.bytes()
+
+
+def made_anew(root: Path) -> None:
+    copy = root.parent / "copy"
+    shutil.copytree(root, copy)
+    shutil.rmtree(root)
+    os.replace(copy, root)
+
+
+def path_of(root: Path, name: str, project: str = PROJECT) -> Path:
+    return root / project / f"{name}.jsonl"
+
+
+EDITS: list[tuple[str, Callable[[Path], object], int, bool]] = [
+    ("append", lambda r: append(str(path_of(r, "a")), story("a").split(b"\n", 1)[1]), 5, False),
+    ("rewrite", lambda r: rewritten(path_of(r, "b"), "needle", "noodle"), 3, False),
+    ("another header", lambda r: rewritten(path_of(r, "b"), "src/app", "src/apq"), 3, True),
+    ("hidden no more", lambda r: rewritten(path_of(r, "d", OTHER), "/hidden", "/hi/app"), 5, True),
+    ("deleted", lambda r: path_of(r, "b").unlink(), 3, True),
+    ("replaced", lambda r: replaced(path_of(r, "b"), story("b", 2)), 5, True),
+    ("new file", lambda r: path_of(r, "e").write_bytes(story("e")), 5, True),
+    ("new child", lambda r: path_of(r, "a/run/session").write_bytes(story("f")), 5, True),
+    ("new project", lambda r: shutil.copytree(r / OTHER, r / "--r-third--"), 5, True),
+    ("project gone", lambda r: shutil.rmtree(r / OTHER), 3, True),
+    ("container gone", lambda r: shutil.rmtree(r / PROJECT / "a"), 3, True),
+    ("container moved", lambda r: os.replace(r / PROJECT / "a", r / PROJECT / "b"), 4, True),
+    ("link for a file", lambda r: turned_into_a_link(path_of(r, "b"), r), 3, True),
+    ("link for a folder", lambda r: turned_into_a_link(r / OTHER, r), 3, True),
+    ("no session", lambda r: (r / PROJECT / "notes.txt").write_text("needle"), 4, True),
+    ("root made anew", made_anew, 4, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("edit", "hits", "walked"), [row[1:] for row in EDITS], ids=[row[0] for row in EDITS]
+)
+def test_what_moves_is_seen_at_once(
+    edit: Callable[[Path], object], hits: int, walked: bool, store: Store, walks: list[str]
+) -> None:
+    """The very next question has it; only where the tree may be another is it walked."""
+    index = filled(store)
+    rested(index, walks)
+    edit(store.root)
+    assert len(index.search("needle").hits) == hits
+    assert bool(walks) is walked
+    assert len(ask(index, "needle").hits) == hits
+    assert index.list_sessions() == index.list_sessions(brute=True)
+
+
+def test_a_young_folder_proves_nothing(store: Store, walks: list[str]) -> None:
+    index = filled(store)
+    coverage.RACY_NS = 3_600_000_000_000
+    for _ in range(4):
+        walks.clear()
+        index.search("needle")
+        assert len(walks) == 1
+
+
+def test_an_unknown_file_system_proves_nothing(
+    store: Store, walks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = filled(store)
+    rested(index, walks)
+    monkeypatch.setattr("sessionindex.standing.keeps_folder_times", lambda device: False)
+    store.put("e", session("e").user("needle"))
+    for _ in range(4):
+        walks.clear()
+        index.search("needle")
+        assert len(walks) == 1
+
+
+def test_which_file_systems_are_trusted() -> None:
+    """No device of a number that nobody mounted, whatever the machine is."""
+    assert files.keeps_folder_times(os.makedev(250, 77)) is False
