@@ -9,6 +9,8 @@ Rules:
 - No text is cut from a pool: words, names and hashes are drawn afresh for each text by looking up
   random bytes in tables, so that a cut of twelve characters is mostly rare. A session does read
   its own documents again, and details repeat their result, as in real stores.
+- A text says again what it said already: of one length, texts have 5 to 20 % more different runs
+  of three characters than those of real sessions (30 to 45 % more where every word is drawn anew).
 - A needle stands in a text searched by default: a user's, an assistant's or a tool result's. The
   entries a fork copies from its parent hold none, so none is counted twice.
 - A planned needle is always planted: its file goes on until it is.
@@ -31,6 +33,9 @@ import orjson
 from corpus_plan import FIRST_DAY, HOME, NEEDLES, iso, places, plans, uuid
 from corpus_session import COMMON, Entry, Session
 from corpus_text import Stock
+
+EDITION = 2
+"""Of the words: a store that was made of other words is made anew."""
 
 
 @dataclass(frozen=True, slots=True)

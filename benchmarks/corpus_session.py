@@ -23,6 +23,8 @@ Entry = dict[str, Any]
 
 COMMON = "yw_commonplace"
 COMMON_SHARE = 0.42  # of the entries that can hold a needle; about 30 % of all
+TOPIC, FRESH = 600, 3  # words that share their words; how many of them go for a new one
+INDENTS = (0, 2, 4, 4, 8)
 TOOLS = ("bash", "read", "edit", "write", "grep", "find", "webfetch", "subagent")
 TOOL_WEIGHTS = (56, 26, 9, 5, 2, 1, 1, 0.2)
 
@@ -350,22 +352,30 @@ class Session:
         count = length // self.stock.widths[style] + 2
         names = [*self._drawn(self.stock.names, 8), *self.local]
         near = cycled(names).__getitem__
+        numbers = memoryview(rng.randbytes(8 * (2 + min(count // 4, 200)))).cast("Q")
         drawn = zip(
             map(self.stock.styles[style].__getitem__, rng.randbytes(count)),
             map(self.paths.__getitem__, rng.randbytes(count)),
             map(near, rng.randbytes(count)),
             map(near, rng.randbytes(count)),
-            memoryview(rng.randbytes(8 * count)).cast("Q"),
-            memoryview(rng.randbytes(2 * count)).cast("H"),
+            map(cycled(list(numbers)).__getitem__, rng.randbytes(count)),
+            map(cycled([number & 0x3FFF for number in numbers]).__getitem__, rng.randbytes(count)),
             strict=True,
         )
         word = self._drawn(self.stock.prose, 12 * count).__next__  # no line has more than 6
-        lines = [make(p, a, b, h, n, word) for make, p, a, b, h, n in drawn]
-        return "".join(lines)[:length]
+        text = "".join([make(p, a, b, h, n, word) for make, p, a, b, h, n in drawn])
+        if style in CODE:
+            text = text.replace("\n", "\n" + " " * rng.choice(INDENTS))
+        return text[:length]
 
     def _drawn(self, table: list[str], count: int) -> Iterator[str]:
-        places = memoryview(self.rng.randbytes(2 * count)).cast("H")
-        return map(table.__getitem__, places)
+        """So many words: a text says again what it said already, the longer the more."""
+        rng = self.rng
+        for start in range(0, count, TOPIC):
+            size = min(TOPIC, count - start)
+            places = memoryview(rng.randbytes(2 * (8 + size // FRESH))).cast("H")
+            said = cycled([table[place] for place in places])
+            yield from map(said.__getitem__, rng.randbytes(size))
 
     def _planted(self, text: str) -> str:
         """The text with the needles that are due, all at one place between two words."""

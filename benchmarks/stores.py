@@ -62,7 +62,10 @@ class Stores:
         """A store of that size, made once."""
         size = self.fitted(size)
         kind = "" if size.kind == "sessions" else f"-{size.kind.replace(' ', '-')}"
-        root = self.work / f"store-{size.megabytes:g}mb-{size.files or 'any'}-seed1{kind}"
+        root = (
+            self.work
+            / f"store-{size.megabytes:g}mb-{size.files or 'any'}-seed1-{corpus.EDITION}{kind}"
+        )
         note = root.with_name(f"{root.name}.json")
         if not note.exists():
             shutil.rmtree(root, ignore_errors=True)

@@ -18,7 +18,6 @@ The Unicode version of `lower()` is part of the index's format (`index/schema`).
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
 from typing import Final
 
 GRAM: Final = 3
@@ -51,6 +50,8 @@ def token(text: str) -> int:
     """
     if len(text) <= 8 and text.isascii() and text and "\0" not in text:
         return int.from_bytes(text.encode().ljust(8, b"\0"))
+    from hashlib import blake2b  # most ids need none, and it costs a start two milliseconds
+
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest) | 1 << 63
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from sessionindex import access, asking, conversation, settings, status
+from sessionindex import access, asking, conversation, settings
 from sessionindex.access import Policy
 from sessionindex.contracts.search_sessions import SearchResult
 from sessionindex.conversation import Spoken
@@ -34,7 +34,6 @@ from sessionindex.errors import (
 from sessionindex.files import Changed, identity, spoken
 from sessionindex.present import Present, is_path
 from sessionindex.settings import Root
-from sessionindex.status import Status
 from sessionindex.tools import RECOVERY, RecoveryTools
 from sessionindex.trimming import Trimming
 from sessionindex.wire import search as wire
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from sessionindex.contracts.list_sessions import ListResult
     from sessionindex.contracts.session_entries import EntriesResult
     from sessionindex.ingest import Ingest, Progress, RefreshReport
+    from sessionindex.status import Status
 
 _TOOL_LIMIT: Final = 50
 
@@ -383,4 +383,6 @@ class SessionIndex(RecoveryTools, Trimming):
 
     def status(self) -> Status:
         """What is there and how much of it the index covers, within the access bound."""
+        from sessionindex import status
+
         return status.take(self._present)

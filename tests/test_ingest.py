@@ -389,9 +389,9 @@ def test_a_folder_and_what_is_in_it_are_named_at_once(store: Store) -> None:
 def test_a_file_that_is_listed_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that changes under a listing may name a file twice: it is read once."""
     path = store.put("a", session("a").user("needle"))
-    listed = layout._listed
+    listed = layout._Walk._listed
     with monkeypatch.context() as patch:
-        patch.setattr(layout, "_listed", lambda folder: listed(folder) * 2)
+        patch.setattr(layout._Walk, "_listed", lambda walk, folder: listed(walk, folder) * 2)
         assert counts(store.index.refresh())["added"] == 1
         append(path, session("x").user("needle more").tail(1))
         assert counts(store.index.refresh())["appended"] == 1

@@ -8,10 +8,10 @@ unless asked for, and never where NO_COLOR is set.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from sessionindex.contracts.search_sessions import Hit
@@ -60,7 +60,14 @@ class Style:
 
 
 def width() -> int:
-    return max(40, shutil.get_terminal_size().columns)
+    """Columns of the terminal, as COLUMNS or the terminal itself says; 80 where nobody does."""
+    with suppress(ValueError):
+        if (told := int(os.environ.get("COLUMNS", ""))) > 0:
+            return max(40, told)
+    try:
+        return max(40, os.get_terminal_size(1).columns or 80)
+    except OSError:
+        return 80
 
 
 def local_time(timestamp: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from typing import Any
 
@@ -218,6 +217,8 @@ def _heading(hit: Hit, words: str, style: Style) -> None:
     room = width() - len(name) - len(day) - 4
     quoted = f"  {shortened(harmless(words), room)}" if words and room > 8 else ""
     print(f"{style.strong(name)}  {day}{style.quiet(quoted)}")
+    import shlex
+
     print(style.path(f"  pi --session {shlex.quote(harmless(hit.session_path))}"))
 
 

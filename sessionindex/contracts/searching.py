@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from sessionindex import entry as entries
-from sessionindex import evidence, lineage, ordering, scan
+from sessionindex import evidence, ordering, scan
 from sessionindex.catalog import Catalog, File
 from sessionindex.contracts.search_sessions import (
     CoverageReport,
@@ -34,12 +34,14 @@ from sessionindex.contracts.search_sessions import (
 from sessionindex.files import spoken
 from sessionindex.index.plan import Candidates, Plan
 from sessionindex.index.reader import Reader
-from sessionindex.lineage import Lineage
 from sessionindex.match import Match, Matcher, matcher
 from sessionindex.model import Entry, Kind, PathWarning
 from sessionindex.ordering import Key, Order, Page
 from sessionindex.rawtest import RawTest
 from sessionindex.snippet import cut
+
+if TYPE_CHECKING:
+    from sessionindex.lineage import Lineage
 
 _LINEAGES: Final = 256
 """How many sessions' lineages are kept at a time."""
@@ -296,6 +298,8 @@ class _Run:
         if file.path not in self._lineages:
             if len(self._lineages) >= _LINEAGES:
                 self._lineages.clear()
+            from sessionindex import lineage  # few questions need it
+
             found = lineage.of_file(file, self._reader, strict=self._strict)
             self._lineages[file.path] = found
         return self._lineages[file.path]
