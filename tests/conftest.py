@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import pi_home
 import pytest
 from hypothesis import HealthCheck, settings
 from scratch import Store, settle
@@ -38,3 +39,12 @@ def store(tmp_path: Path) -> Iterator[Store]:
     finally:
         for index in store.opened:
             index.close()
+
+
+@pytest.fixture(scope="session")
+def pi() -> pi_home.Installed:
+    """The real Pi; a test that needs it is skipped where it cannot be had."""
+    try:
+        return pi_home.ready()
+    except pi_home.Missing as missing:
+        pytest.skip(str(missing))
