@@ -9,6 +9,7 @@ from pathlib import Path
 import pi_home
 import pytest
 from hypothesis import HealthCheck, settings
+from pi_rpc import Place
 from scratch import Store, settle
 
 settings.register_profile(
@@ -48,3 +49,12 @@ def pi() -> pi_home.Installed:
         return pi_home.ready()
     except pi_home.Missing as missing:
         pytest.skip(str(missing))
+
+
+@pytest.fixture
+def place(pi: pi_home.Installed, tmp_path: Path) -> Place:
+    """The home of somebody who has Pi, sessionindex in it, and past sessions: the sample."""
+    place = Place(pi, tmp_path / "home")
+    place.past()
+    place.install()
+    return place

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,11 +77,19 @@ class Place:
         path.write_text(json.dumps(configuration))
 
     def script(self, *steps: Any) -> None:
-        """What the model answers, a step a request."""
-        (self.top / "script.json").write_text(json.dumps(steps))
+        """What the model answers, a step a request, from the start of a Pi on."""
+        self.steps = list(steps)
+        (self.top / "script.json").write_text(json.dumps(self.steps))
 
     def open_gate(self) -> None:
         Path(self.gate).touch()
+
+    def appears(self, name: str) -> None:
+        """Wait until a program of the test has made this file."""
+        limit = time.monotonic() + PATIENCE_S
+        while not (self.top / name).exists():
+            assert time.monotonic() < limit, name
+            time.sleep(0.01)
 
     def past(self) -> None:
         """Past sessions: the sample."""
@@ -280,6 +289,17 @@ class Pi:
         """A slash command of an extension, to its end."""
         assert self.send("prompt", message=text)["disposition"] == "handled"
 
+    def returned(self, code: str) -> Any:
+        """What a codemode script of the model returns."""
+        place, since = self.place, self.mark
+        step = {"tool": "codemode", "args": {"code": f"return JSON.stringify(await {code})"}}
+        place.script(*place.steps, step, "Done.")
+        self.prompt("Run a script.")
+        ended = self.event("tool_execution_end", since, toolName="codemode")
+        said = [part["text"] for part in ended["result"]["content"]]
+        assert said[0].startswith("Script completed"), said
+        return json.loads(said[1])
+
     # --- the session -----------------------------------------------------------------------------
 
     @property
@@ -346,6 +366,7 @@ def users(file: Path) -> list[str]:
 _MASKS = (
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "SESSION"),
     (r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}[:-][0-9]{2}[:-][0-9]{2}[.-][0-9]{3}Z", "TIME"),
+    (r"Wall time [0-9.]+ seconds", "DURATION"),
     (r'("(?:timestamp|durationMs)":)[0-9.]+', r"\g<1>0"),
     (r'("(?:id|parentId|entryId|firstKeptEntryId|fromId)":")[0-9a-f]{8}"', r'\g<1>ID"'),
 )

@@ -1,0 +1,74 @@
+"""Whatever is wrong with `sessionindex`, Pi works as before: one notice, and it goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+from pi_rpc import Pi, Place, users
+
+STEERS: dict[str, Any] = {"piRetrospect": {"markSteeringMessages": True}}
+READS = {"tool": "bash", "args": {"command": "seq 1000"}}
+CALL = """Promise.allSettled([tools.list_sessions({})])
+    .then((all) => all.map((one) => one.reason ? one.reason.message : one.value))"""
+
+BROKEN = {
+    "is missing": None,
+    "dies at once": "echo no such module >&2; exit 1",
+    "dies when it is asked": "read line; exit 3",
+    "says nonsense": 'while read line; do echo "nonsense {"; done',
+    "answers what was not asked": """while read line; do echo '{"id": 77, "result": {}}'; done""",
+    "says nothing": "while read line; do :; done",
+    "closes its input": "exec <&-; while [ ! -e /nowhere ]; do sleep 0.1; done",
+    "says more than a pipe holds": 'head -c 300000 /dev/zero >&2; exec "$PYTHON" -c 1',
+}
+
+
+def a_day(place: Place, pi: Pi) -> list[str]:
+    """A prompt, a steering message, a tool, a compaction, a prompt; what is stored of the user."""
+    pi.post("prompt", message="Begin.")
+    pi.said("A long answer")
+    pi.send("steer", message="No, in French.")
+    since = pi.mark
+    place.open_gate()
+    pi.event("agent_settled", since)
+    pi.prompt("Please read.")
+    said = users(pi.file)
+    before = pi.file.stat().st_size
+    pi.send("compact")
+    assert pi.file.stat().st_size > before
+    pi.prompt("And then?")
+    return [*said, users(pi.file)[-1]]
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_pi_goes_on_when_it(how: str, place: Place) -> None:
+    script = BROKEN[how]
+    if script is None:
+        place.instead(place.top / "nothing")
+    else:
+        place.wrapped(script)
+    place.settings(**STEERS)
+    long = ["A long answer", {"wait": place.gate}, " ends."]
+    place.script(long, "En français.", READS, "Read.", "And then.")
+    with place.pi() as pi:
+        assert a_day(place, pi) == ["Begin.", "No, in French.", "Please read.", "And then?"]
+        assert 1 <= len(pi.notices) <= 2  # the tools' one, the trim's one
+        notices = list(pi.notices)
+        [message] = pi.returned(CALL)
+        assert isinstance(message, str) and "sessionindex" in message
+        assert set(pi.notices) - set(notices) <= {message, *pi.notices[:2]}
+    assert place.leftovers() == []
+
+
+def test_it_is_started_once_more(place: Place) -> None:
+    """A server that was killed is not missed."""
+    place.wrapped('echo $$ >> "$HOME/pids"; exec "$PYTHON" "$@"')
+    with place.pi() as pi:
+        assert len(pi.returned("tools.list_sessions({})")["sessions"]) == 3
+        first = int((place.top / "pids").read_text())
+        os.kill(first, signal.SIGKILL)
+        assert len(pi.returned("tools.list_sessions({})")["sessions"]) == 3
+        assert pi.notices == []
