@@ -29,7 +29,6 @@ const ENVIRONMENT = "@ENVIRONMENT@";
 const TOOLS = "@TOOLS@";
 
 const STEERING_MS = 300;
-const TRIM_MS = 60_000;
 const STOP_MS = 2_000;
 const AGAIN = "Trimming is off until this session is loaded again.";
 
@@ -87,7 +86,11 @@ function started(args, file, { onData, onEnd }) {
 		stop() {
 			child.stdin?.end();
 			child.kill("SIGINT");
-			setTimeout(() => child.kill("SIGKILL"), STOP_MS).unref();
+			setTimeout(() => {
+				child.kill("SIGKILL");
+				for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+				end(null, "it did not end");
+			}, STOP_MS).unref();
 		},
 	};
 }
@@ -133,6 +136,7 @@ function calls(gaveUp) {
 	};
 	return {
 		close,
+		get closed() { return closed; },
 		/** Have it ready before the first call, because a steering message does not wait for long. */
 		open(where, session) {
 			[args, file] = [["call", "--serve", ...where], session];
@@ -164,18 +168,26 @@ function calls(gaveUp) {
 	};
 }
 
+/** How long a trim may take: nobody waits for it longer than for a bad disk. */
+function patience(file) {
+	return 15_000 + (existsSync(file) ? statSync(file).size / 10_000 : 0);
+}
+
 /** One command from beginning to end: {status, out, reason}; never rejects. `job` can stop it. */
 function ran(args, file, job) {
 	return new Promise((done) => {
-		let out = "";
+		let [out, late] = ["", false];
 		const child = started(args, file, {
 			onData(text) { out += text; },
 			onEnd(status, reason) {
 				clearTimeout(timer);
-				done({ status, out, reason });
+				done({ status, out, reason: late ? "it took too long" : reason });
 			},
 		});
-		const timer = setTimeout(() => child.stop(), TRIM_MS);
+		const timer = setTimeout(() => {
+			late = true;
+			child.stop();
+		}, patience(file));
 		job.stop = () => child.stop();
 		if (job.cancelled) child.stop();
 	});
@@ -340,7 +352,7 @@ export default function (pi) {
 
 	on("session_compact", async (_event, ctx) => {
 		const file = fileOf(ctx);
-		if (!trimming || !file) return;
+		if (!trimming || !file || server.closed) return;
 		cancel();
 		const mine = { cancelled: false, stop() {} };
 		job = mine;
@@ -385,7 +397,7 @@ export default function (pi) {
 		}
 		const before = statSync(file).ino;
 		const second = spawnSync(COMMAND[0], [...COMMAND.slice(1), "trim", `--commit=${made.token}`, ...common], {
-			env: environment(file), timeout: TRIM_MS, killSignal: "SIGKILL", maxBuffer: 1 << 24, windowsHide: true,
+			env: environment(file), timeout: patience(file), killSignal: "SIGKILL", maxBuffer: 1 << 24, windowsHide: true,
 		});
 		if (existsSync(file) && statSync(file).ino !== before) {
 			const leafNow = manager.getLeafId();
