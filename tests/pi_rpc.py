@@ -367,7 +367,7 @@ _MASKS = (
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "SESSION"),
     (r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}[:-][0-9]{2}[:-][0-9]{2}[.-][0-9]{3}Z", "TIME"),
     (r"Wall time [0-9.]+ seconds", "DURATION"),
-    (r'("(?:timestamp|durationMs)":)[0-9.]+', r"\g<1>0"),
+    (r'("(?:timestamp|durationMs|input|totalTokens)":)[0-9.]+', r"\g<1>0"),
     (r'("(?:id|parentId|entryId|firstKeptEntryId|fromId)":")[0-9a-f]{8}"', r'\g<1>ID"'),
 )
 

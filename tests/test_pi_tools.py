@@ -72,7 +72,7 @@ def test_the_tools_answer_what_the_library_answers(place: Place) -> None:
             wanted = index.call(tool, params, session=str(file), tool_call_id=call)
             assert got | {"coverage": 0} == wanted | {"coverage": 0}, tool
     assert {hit["sessionPath"] for hit in answers[0]["hits"]} == {station}
-    assert answers[6]["content"]["unmatchedToolCalls"] == []
+    assert answers[6]["content"]["pendingToolCalls"] == []
 
 
 def cut_at_the_call(file: Path) -> str:
@@ -120,7 +120,7 @@ def test_a_session_of_another_folder_is_known(place: Place) -> None:
     with place.pi("--session-dir", "elsewhere") as pi:
         told = pi.returned("tools.session_overview({})")
     [file] = (place.project / "elsewhere").glob("*.jsonl")
-    assert told["details"]["sessionId"] == lines(file)[0]["id"]
+    assert told["content"]["session"]["id"] == lines(file)[0]["id"]
 
 
 def test_without_a_session_file_the_recovery_tools_say_so(place: Place) -> None:
