@@ -2,8 +2,8 @@
 
 The access bound holds: what it hides cannot be trimmed, and a refusal does not say whether it is
 there. The one exception is the running session's own history, in two steps or as a transcript by
-force, because its owner asks. Outside of the two steps the running session, and one that was written
-a moment ago, need `force`.
+force, because its owner asks. Outside of two steps the running session, and one that was written a
+moment ago, need `force`.
 
 After a trim the index follows for that one file; where another writer holds the index it is left to
 that one: answers are right either way.

@@ -256,7 +256,10 @@ def test_configuration(
 
 
 def test_the_bound_holds(store: Store, path: str) -> None:
-    """What it hides is not trimmed, nor said to be there; the running session prepares its own."""
+    """What it hides is not trimmed, nor said to be there.
+
+    The running session prepares its own, and may be rewritten where that was wanted by force.
+    """
     settings = {"piRetrospect": {"allowedProjects": ["other"]}}
     before = Path(path).read_bytes()
     index = store.open(settings=settings)
@@ -267,8 +270,10 @@ def test_the_bound_holds(store: Store, path: str) -> None:
             index.prepare_trim(one)
     assert index.at_rest(0) == []
     own = store.open(settings=settings, current_session=path)
-    with pytest.raises(AccessDenied):
-        own.trim(path, force=True)
+    for how in ({"force": True}, {"transcript": True}):
+        with pytest.raises(AccessDenied):
+            own.trim(path, **how)
+    assert own.trim(path, transcript=True, force=True, dry_run=True).outcome == "planned"
     token = own.prepare_trim(path).token
     assert token
     with pytest.raises(AccessDenied):

@@ -170,7 +170,7 @@ function calls(gaveUp) {
 
 /** How long a trim may take: nobody waits for it longer than for a bad disk. */
 function patience(file) {
-	return 15_000 + (existsSync(file) ? statSync(file).size / 10_000 : 0);
+	return 15_000 + (existsSync(file) ? Math.ceil(statSync(file).size / 10_000) : 0);
 }
 
 /** One command from beginning to end: {status, out, reason}; never rejects. `job` can stop it. */
@@ -371,43 +371,45 @@ export default function (pi) {
 	const trim = async (ctx, file, mine) => {
 		const manager = ctx.sessionManager;
 		if (typeof manager.setSessionFile !== "function" || typeof agent.SessionManager?.open !== "function")
-			return turnOff("Not trimmed: this Pi cannot load a rewritten session");
+			throw new Error("this Pi cannot load a rewritten session");
 		const [session, leaf] = [manager.getSessionId(), manager.getLeafEntry()?.id];
 		const common = trimArgs(ctx, file);
 		const trusted = ctx.isProjectTrusted() ? ["--trusted"] : [];
 		const first = ["trim", file, "--prepare", `--leaf=${leaf}`, `--project=${ctx.cwd}`, ...trusted, ...common];
-		const { status, out, reason } = await ran(first, file, mine);
+		const { out, reason } = await ran(first, file, mine);
 		const made = printed(out);
-		const discard = () => made?.token && ran(["trim", `--discard=${made.token}`, ...common], file, { stop() {} });
-		if (mine.cancelled) return void discard();
-		if (!made || status === null) return turnOff(`Not trimmed: ${reason}`);
-		if (made.report.outcome === "refused") return turnOff(made.report.message);
-		if (!made.token) return;
-
-		// From here to the end nothing else of Pi runs.
-		let why;
+		let report = null;
 		try {
-			why = moved(manager, file, session, leaf) ?? differs(manager, made, file);
-		} catch (error) {
-			why = error.message;
+			if (mine.cancelled) return;
+			if (!made?.report) throw new Error(reason);
+			if (!made.token) report = made.report;
+			// From here to the end of it nothing else of Pi runs.
+			else report = commit(manager, made, { file, session, leaf, common });
+		} finally {
+			if (made?.token && report?.outcome !== "trimmed")
+				await ran(["trim", `--discard=${made.token}`, ...common], file, { stop() {} });
 		}
-		if (why) {
-			discard();
-			return turnOff(`Not trimmed: ${why}`);
-		}
-		const before = statSync(file).ino;
-		const second = spawnSync(COMMAND[0], [...COMMAND.slice(1), "trim", `--commit=${made.token}`, ...common], {
+		if (report.outcome === "refused") turnOff(report.message);
+		else if (report.outcome === "trimmed") setTimeout(() => notify(report.message), 0); // after the redraw
+	};
+
+	/** Compare, replace and load again; the report. Throws where any of it is not as it should be. */
+	const commit = (manager, made, { file, session, leaf, common }) => {
+		const why = moved(manager, file, session, leaf);
+		if (why) throw new Error(why);
+		if (seen(manager) !== seenPrepared(made.prepared, file, made.snapshotBytes))
+			throw new Error("Pi would see another context");
+		const [before, end] = [statSync(file).ino, manager.getLeafId()];
+		const done = spawnSync(COMMAND[0], [...COMMAND.slice(1), "trim", `--commit=${made.token}`, ...common], {
 			env: environment(file), timeout: patience(file), killSignal: "SIGKILL", maxBuffer: 1 << 24, windowsHide: true,
 		});
 		if (existsSync(file) && statSync(file).ino !== before) {
-			const leafNow = manager.getLeafId();
-			manager.setSessionFile(file);
-			if (manager.getLeafId() !== leafNow) notify("The trimmed session ends elsewhere: reopen it before going on", "error");
+			manager.setSessionFile(file); // whatever the command said: what is there now is what counts
+			if (manager.getLeafId() !== end) throw new Error("the session ends elsewhere now: load it again");
 		}
-		const report = printed(String(second.stdout ?? ""));
-		if (report?.outcome === "trimmed") return void setTimeout(() => notify(report.message), 0); // after the redraw
-		discard();
-		turnOff(report?.message ?? `Not trimmed: ${second.error?.message ?? `it ended with ${second.signal ?? `status ${second.status}`}`}`);
+		const report = printed(String(done.stdout ?? ""));
+		if (report?.outcome) return report;
+		throw new Error(done.error?.message ?? (done.signal ? `it ended with ${done.signal}` : `it ended with status ${done.status}`));
 	};
 
 	/** Why the session is not the one that was prepared; what was only appended to it is carried. */
@@ -416,10 +418,7 @@ export default function (pi) {
 		if (!path || resolve(path) !== file || manager.getSessionId() !== session) return "another session is open";
 		const last = manager.getEntries().at(-1)?.id;
 		if (last !== manager.getLeafId() || !manager.getBranch().some((one) => one.id === leaf)) return "the leaf is elsewhere";
-	};
-	const differs = (manager, made, file) => {
-		const same = seen(manager) === seenPrepared(made.prepared, file, made.snapshotBytes);
-		return same ? undefined : "Pi would see another context";
+		return null;
 	};
 
 	// --- the command -----------------------------------------------------------------------------
