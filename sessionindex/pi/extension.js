@@ -30,6 +30,7 @@ const TOOLS = "@TOOLS@";
 
 const STEERING_MS = 300;
 const STOP_MS = 2_000;
+const TRIES = 3;
 const AGAIN = "Trimming is off until this session is loaded again.";
 
 /** What decides where things are, for a child: Pi's own word, and no stale session of another Pi. */
@@ -372,25 +373,32 @@ export default function (pi) {
 		const manager = ctx.sessionManager;
 		if (typeof manager.setSessionFile !== "function" || typeof agent.SessionManager?.open !== "function")
 			throw new Error("this Pi cannot load a rewritten session");
-		const [session, leaf] = [manager.getSessionId(), manager.getLeafEntry()?.id];
+		const session = manager.getSessionId();
 		const common = trimArgs(ctx, file);
 		const trusted = ctx.isProjectTrusted() ? ["--trusted"] : [];
-		const first = ["trim", file, "--prepare", `--leaf=${leaf}`, `--project=${ctx.cwd}`, ...trusted, ...common];
-		const { out, reason } = await ran(first, file, mine);
-		const made = printed(out);
-		let report = null;
-		try {
-			if (mine.cancelled) return;
-			if (!made?.report) throw new Error(reason);
-			if (!made.token) report = made.report;
-			// From here to the end of it nothing else of Pi runs.
-			else report = commit(manager, made, { file, session, leaf, common });
-		} finally {
-			if (made?.token && report?.outcome !== "trimmed")
-				await ran(["trim", `--discard=${made.token}`, ...common], file, { stop() {} });
+		for (let tries = 1; ; tries += 1) {
+			const leaf = manager.getLeafId();
+			const first = ["trim", file, "--prepare", `--leaf=${leaf}`, `--project=${ctx.cwd}`, ...trusted, ...common];
+			const { out, reason } = await ran(first, file, mine);
+			const made = printed(out);
+			let report = null;
+			try {
+				if (mine.cancelled) return;
+				if (!made?.report) throw new Error(reason);
+				if (!made.token) report = made.report;
+				// From here to the end of it nothing else of Pi runs.
+				else report = commit(manager, made, { file, session, leaf, common });
+			} finally {
+				if (made?.token && report?.outcome !== "trimmed")
+					await ran(["trim", `--discard=${made.token}`, ...common], file, { stop() {} });
+			}
+			// What Pi wrote before the file was read, a command or a name, has moved the leaf on.
+			const on = manager.getLeafId() !== leaf && !moved(manager, file, session, leaf);
+			if (report.outcome === "refused" && on && tries < TRIES) continue;
+			if (report.outcome === "refused") turnOff(report.message);
+			else if (report.outcome === "trimmed") setTimeout(() => notify(report.message), 0); // after the redraw
+			return;
 		}
-		if (report.outcome === "refused") turnOff(report.message);
-		else if (report.outcome === "trimmed") setTimeout(() => notify(report.message), 0); // after the redraw
 	};
 
 	/** Compare, replace and load again; the report. Throws where any of it is not as it should be. */
