@@ -15,8 +15,9 @@
 //   the session is loaded again.
 
 import { spawn, spawnSync } from "node:child_process";
-import { appendFileSync, closeSync, copyFileSync, existsSync, fstatSync, mkdtempSync } from "node:fs";
-import { openSync, readSync, rmSync, statSync } from "node:fs";
+import {
+	appendFileSync, closeSync, copyFileSync, existsSync, fstatSync, mkdtempSync, openSync, readSync, rmSync, statSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { StringDecoder } from "node:string_decoder";
@@ -172,6 +173,12 @@ function calls(gaveUp) {
 /** How long a trim may take: nobody waits for it longer than for a bad disk. */
 function patience(file) {
 	return 15_000 + (existsSync(file) ? Math.ceil(statSync(file).size / 10_000) : 0);
+}
+
+/** What changes when a file is replaced. */
+function stamp(file) {
+	const { ino, size, ctimeMs } = statSync(file);
+	return `${ino} ${size} ${ctimeMs}`;
 }
 
 /** One command from beginning to end: {status, out, reason}; never rejects. `job` can stop it. */
@@ -362,7 +369,7 @@ export default function (pi) {
 		try {
 			await trim(ctx, file, mine);
 		} catch (error) {
-			turnOff(`Not trimmed: ${error?.message ?? error}`);
+			turnOff(`Trimming stopped: ${error?.message ?? error}`);
 		} finally {
 			ctx.signal?.removeEventListener("abort", stop);
 			if (job === mine) job = nobody;
@@ -407,17 +414,18 @@ export default function (pi) {
 		if (why) throw new Error(why);
 		if (seen(manager) !== seenPrepared(made.prepared, file, made.snapshotBytes))
 			throw new Error("Pi would see another context");
-		const [before, end] = [statSync(file).ino, manager.getLeafId()];
+		const [before, end] = [stamp(file), manager.getLeafId()];
 		const done = spawnSync(COMMAND[0], [...COMMAND.slice(1), "trim", `--commit=${made.token}`, ...common], {
 			env: environment(file), timeout: patience(file), killSignal: "SIGKILL", maxBuffer: 1 << 24, windowsHide: true,
 		});
-		if (existsSync(file) && statSync(file).ino !== before) {
+		if (existsSync(file) && stamp(file) !== before) {
 			manager.setSessionFile(file); // whatever the command said: what is there now is what counts
-			if (manager.getLeafId() !== end) throw new Error("the session ends elsewhere now: load it again");
+			if (manager.getLeafId() !== end) throw new Error("the session was replaced and ends elsewhere: load it again");
 		}
 		const report = printed(String(done.stdout ?? ""));
 		if (report?.outcome) return report;
-		throw new Error(done.error?.message ?? (done.signal ? `it ended with ${done.signal}` : `it ended with status ${done.status}`));
+		const said = String(done.stderr ?? "").trim().split("\n").at(-1);
+		throw new Error(done.error?.message || said || `it ended with ${done.signal ?? `status ${done.status}`}`);
 	};
 
 	/** Why the session is not the one that was prepared; what was only appended to it is carried. */
