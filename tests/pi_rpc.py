@@ -114,11 +114,15 @@ class Place:
         assert ran.status == 0, ran
         assert self.ours.exists()
 
+    def edited(self, old: str, new: str) -> None:
+        """Change the installed extension in one place."""
+        source = self.ours.read_text()
+        assert source.count(old) == 1, old
+        self.ours.write_text(source.replace(old, new))
+
     def instead(self, program: str | Path) -> None:
         """Have the installed extension start another program than the Python that installed it."""
-        source = self.ours.read_text()
-        assert source.count(json.dumps(sys.executable)) == 1
-        self.ours.write_text(source.replace(json.dumps(sys.executable), json.dumps(str(program))))
+        self.edited(json.dumps(sys.executable), json.dumps(str(program)))
 
     def wrapped(self, script: str) -> None:
         """Have it start a shell script; "$PYTHON" "$@" in there is what it would have started."""

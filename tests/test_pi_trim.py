@@ -52,6 +52,7 @@ def compacted(pi: Pi) -> tuple[int, int]:
 def whole_walk(place: Place) -> Path:
     """A session with two compactions, a steering message, commands, and Pi started anew."""
     place.settings(**STEERS)
+    place.edited("STEERING_MS = 300;", "STEERING_MS = 30_000;")
     place.script()
     with place.pi() as pi:
         talk(place, pi)

@@ -30,6 +30,8 @@ const ENVIRONMENT = "@ENVIRONMENT@";
 const TOOLS = "@TOOLS@";
 
 const STEERING_MS = 300;
+const CALL_MS = 300_000;
+const TRIM_MS = 15_000;
 const STOP_MS = 2_000;
 const TRIES = 3;
 const AGAIN = "Trimming is off until this session is loaded again.";
@@ -76,7 +78,7 @@ function started(args, file, { onData, onEnd }) {
 	child.on("close", (code, signal) => end(code, `it ended with ${signal ?? `status ${code}`}`));
 	for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
 	const [out, err] = [new StringDecoder("utf8"), new StringDecoder("utf8")];
-	child.stdout?.on("data", (chunk) => onData(out.write(chunk)));
+	child.stdout?.on("data", (chunk) => { if (!over) onData(out.write(chunk)); });
 	child.stderr?.on("data", (chunk) => { said = (said + err.write(chunk)).slice(-2000); });
 	return {
 		write(text) { child.stdin?.write(text); },
@@ -84,8 +86,8 @@ function started(args, file, { onData, onEnd }) {
 		hold(busy) {
 			for (const one of [child, child.stdin, child.stdout, child.stderr]) one?.[busy ? "ref" : "unref"]?.();
 		},
-		/** End it; at an interrupt it takes away what it has not finished. */
-		stop() {
+		/** End it; at an interrupt it takes away what it has not finished. With a reason it is over now. */
+		stop(reason) {
 			child.stdin?.end();
 			child.kill("SIGINT");
 			setTimeout(() => {
@@ -93,6 +95,9 @@ function started(args, file, { onData, onEnd }) {
 				for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
 				end(null, "it did not end");
 			}, STOP_MS).unref();
+			if (!reason) return;
+			said = "";
+			end(null, reason);
 		},
 	};
 }
@@ -124,12 +129,10 @@ function calls(gaveUp) {
 		child.hold(waiting.size > 0);
 	};
 	const answered = (line) => {
-		try {
-			const { id, result, error } = JSON.parse(line);
-			waiting.get(id)?.settle(error === undefined ? null : new Error(error), result);
-		} catch {
-			// Not a line of ours: whoever waits for an answer has other ways to end.
-		}
+		const { id, result, error } = printed(line) ?? {};
+		// What comes too late was asked all the same; anything else is no answer to us.
+		if (!(Number.isInteger(id) && id > 0 && id <= count)) return child.stop("it answers nonsense");
+		waiting.get(id)?.settle(error === undefined ? null : new Error(error), result);
 	};
 	const close = (reason) => {
 		closed = reason;
@@ -151,7 +154,10 @@ function calls(gaveUp) {
 				if (!child) return fail(new Error("this session has not begun"));
 				const id = ++count;
 				const abort = () => settle(new Error("aborted"));
-				const timer = patience && setTimeout(() => settle(new Error("too slow")), patience);
+				const timer = setTimeout(() => {
+					settle(new Error("sessionindex does not answer: it takes too long"));
+					if (!patience) child.stop("it takes too long");
+				}, patience ?? CALL_MS);
 				const settle = (error, result) => {
 					if (!waiting.delete(id)) return;
 					clearTimeout(timer);
@@ -172,7 +178,7 @@ function calls(gaveUp) {
 
 /** How long a trim may take: nobody waits for it longer than for a bad disk. */
 function patience(file) {
-	return 15_000 + (existsSync(file) ? Math.ceil(statSync(file).size / 10_000) : 0);
+	return TRIM_MS + (existsSync(file) ? Math.ceil(statSync(file).size / 10_000) : 0);
 }
 
 /** What changes when a file is replaced. */
