@@ -61,7 +61,7 @@ def test_pi_goes_on_when_it(how: str, place: Place) -> None:
             [message] = pi.returned(CALL)
         assert message.startswith("sessionindex does not answer: ")
         tools = [one for one in pi.notices if one.startswith(message)]
-        trims = [one for one in pi.notices if one.startswith("Not trimmed: ")]
+        trims = [one for one in pi.notices if one.startswith("Trimming stopped: ")]
         assert len(tools) == 1 and len(trims) <= 1
         assert len(pi.notices) == len(tools) + len(trims)
     assert place.leftovers() == []
