@@ -14,8 +14,8 @@ READS = {"tool": "bash", "args": {"command": "seq 1000"}}
 CALL = """Promise.allSettled([tools.list_sessions({})])
     .then((all) => all.map((one) => one.reason ? one.reason.message : one.value))"""
 
-BROKEN = {
-    "is missing": None,
+BROKEN: dict[str, str] = {
+    "is missing": "",
     "dies at once": "echo no such module >&2; exit 1",
     "dies when it is asked": "read line; exit 3",
     "says nonsense": 'while read line; do echo "nonsense {"; done',
@@ -45,17 +45,16 @@ def a_day(place: Place, pi: Pi) -> list[str]:
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_pi_goes_on_when_it(how: str, place: Place) -> None:
-    script = BROKEN[how]
-    if script is None:
-        place.instead(place.top / "nothing")
+    if BROKEN[how]:
+        place.wrapped(BROKEN[how])
     else:
-        place.wrapped(script)
+        place.instead(place.top / "nothing")
     place.settings(**STEERS)
     for name, value in (("CALL_MS = 300_000;", 1000), ("TRIM_MS = 15_000;", 300)):
         place.edited(name, f"{name.split()[0]} = {value};")
     long = ["A long answer", {"wait": place.gate}, " ends."]
     place.script(long, "En français.", READS, "Read.", "And then.")
-    with place.pi() as pi:
+    with place.pi(PATH=os.defpath) as pi:
         assert a_day(place, pi) == ["Begin.", "No, in French.", "Please read.", "And then?"]
         for _ in range(2):  # the first that waits in vain has it started once more
             [message] = pi.returned(CALL)
@@ -76,3 +75,13 @@ def test_it_is_started_once_more(place: Place) -> None:
         os.kill(first, signal.SIGKILL)
         assert len(pi.returned("tools.list_sessions({})")["sessions"]) == 3
         assert pi.notices == []
+
+
+def test_a_call_that_hangs_ends_when_the_user_wants(place: Place) -> None:
+    place.wrapped(BROKEN["says nothing"])
+    place.script({"tool": "codemode", "args": {"code": "return await tools.list_sessions({})"}})
+    with place.pi() as pi:
+        pi.send("prompt", message="List them.")
+        pi.event("tool_execution_start", toolName="list_sessions")
+        pi.send("abort")
+        pi.event("agent_settled")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,15 @@ def script(calls: list[tuple[str, Any]]) -> str:
 
 
 def test_pi_starts_quietly_with_all_tools(place: Place) -> None:
-    with place.pi() as pi:
+    """Wherever the command is: the extension knows who installed it."""
+    with place.pi(PATH=os.defpath) as pi:
         assert pi.returned("ALL_TOOLS.map((one) => one.name)")[-len(NAMES) :] == NAMES
         assert pi.notices == []
 
 
 def test_the_tools_answer_what_the_library_answers(place: Place) -> None:
-    """All seven in one script; the recovery tools of the session that runs."""
+    """All seven in one script; the recovery tools of the session that runs, whatever a Pi around
+    this one has left in the environment."""
     station = of_past(place, "5a2c9001")
     calls: list[tuple[str, Any]] = [
         ("search_sessions", {"terms": ["three attempts"]}),
@@ -58,7 +61,7 @@ def test_the_tools_answer_what_the_library_answers(place: Place) -> None:
         ("session_read_section", {"entry_id": "PROMPT"}),
     ]
     place.script("Which?")
-    with place.pi() as pi:
+    with place.pi(PI_SESSION_FILE=station) as pi:
         pi.prompt("What did we decide about three attempts?")
         file = pi.file
         [prompt] = [

@@ -181,8 +181,9 @@ def test_what_is_said_during_a_trim_is_kept(when: str, place: Place) -> None:
     assert place.leftovers() == []
 
 
-@pytest.mark.parametrize("when", SLOWLY)
-@pytest.mark.parametrize("how", ["new_session", "switch_session"])
+@pytest.mark.parametrize(
+    ("how", "when"), zip(["new_session", "switch_session"], SLOWLY, strict=True)
+)
 def test_another_session_cancels_a_waiting_trim(how: str, when: str, place: Place) -> None:
     """At once, however long it would take; the session that was left stays as it was."""
     slow(place, when)
