@@ -182,7 +182,7 @@ def test_what_is_said_during_a_trim_is_kept(when: str, place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "when"), zip(["new_session", "switch_session"], SLOWLY, strict=True)
+    ("how", "when"), [("new_session", "before it reads"), ("switch_session", "after it answered")]
 )
 def test_another_session_cancels_a_waiting_trim(how: str, when: str, place: Place) -> None:
     """At once, however long it would take; the session that was left stays as it was."""
