@@ -60,6 +60,7 @@ class Place:
         return kept | {
             "HOME": str(self.top),
             "TMPDIR": str(self.top / "tmp"),
+            "NODE_COMPILE_CACHE": str(self.installed.folder / "compiled"),
             "TZ": "UTC",
             "LANG": "C.UTF-8",
             "PI_CODING_AGENT_DIR": str(self.agent),
@@ -162,7 +163,8 @@ class Place:
 
     def leftovers(self) -> list[str]:
         """Files of a trim that nobody took away."""
-        return [str(path) for path in self.agent.rglob(".sessionindex-*")]
+        folders = ((self.agent, ".sessionindex-*"), (self.top / "tmp", "sessionindex-*"))
+        return [str(path) for folder, name in folders for path in folder.rglob(name)]
 
 
 class Pi:
