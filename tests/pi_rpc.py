@@ -29,7 +29,7 @@ from sessionindex import SessionIndex
 Record = dict[str, Any]
 PROVIDER = Path(__file__).parent / "pi" / "fake_provider.mjs"
 SAMPLE = Path(sessionindex.__file__).parent / "sample"
-PATIENCE_S = 15
+PATIENCE_S = 30
 SETTINGS: Record = {
     "defaultProvider": "fake",
     "defaultModel": "fake-1",

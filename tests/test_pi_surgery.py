@@ -49,4 +49,5 @@ def test_after_uninstall_pi_starts_without_it(place: Place) -> None:
         pi.prompt("Hello?")
         commands = [one["name"] for one in pi.send("get_commands")["commands"]]
     assert "session-surgery" not in commands
-    assert "sessionindex" not in place.requests()[0]["system"]
+    [request] = place.requests()
+    assert "past-sessions" not in request["system"] and "codemode" not in request["tools"]

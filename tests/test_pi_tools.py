@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ NAMES = [
     "session_search",
     "session_recovery_context",
 ]
+README = Path(__file__).parent.parent / "README.md"
 DENIED = "session is outside the projects allowed by piRetrospect.allowedProjects"
 
 
@@ -44,6 +46,7 @@ def test_pi_starts_quietly_with_all_tools(place: Place) -> None:
     with place.pi(PATH=os.defpath) as pi:
         assert pi.returned("ALL_TOOLS.map((one) => one.name)")[-len(NAMES) :] == NAMES
         assert pi.notices == []
+    assert "past-sessions" in place.requests()[0]["system"]
 
 
 def test_the_tools_answer_what_the_library_answers(place: Place) -> None:
@@ -88,6 +91,15 @@ def cut_at_the_call(file: Path) -> str:
                 file.write_bytes(b"".join(stored[: number + 1]))
                 return str(part["id"])
     raise AssertionError("nothing was called")
+
+
+def test_the_walk_in_the_readme(place: Place) -> None:
+    """Its script, run by the model in the real Pi, gives the answer that is printed there."""
+    walk = README.read_text().partition("## In Pi")[2]
+    source, answer = (re.search(f"```{kind}\n(.*?)```", walk, re.S) for kind in ("js", "json"))
+    assert source is not None and answer is not None
+    with place.pi() as pi:
+        assert pi.returned(f"(async () => {{ {source[1]} }})()") == json.loads(answer[1])
 
 
 def test_what_the_contract_refuses_rejects_with_its_message(place: Place) -> None:
