@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from build import put, session
 from pi_rpc import Place, lines
 
 from sessionindex import SessionIndexError
@@ -130,12 +131,20 @@ def test_pis_settings_bound_what_is_reached(place: Place) -> None:
     assert [row["cwd"] for row in listed["sessions"]] == ["/home/ada/code/recipes"]
 
 
-def test_a_session_of_another_folder_is_known(place: Place) -> None:
-    """A session folder that only Pi's command line names, relative to where Pi was started."""
+def test_a_session_folder_that_only_pi_knows(place: Place) -> None:
+    """Named on its command line, relative to where Pi was started: that is what is searched."""
+    past = put(place.project, "elsewhere", "past", session("a").user("the needle"))
+    calls: list[tuple[str, Any]] = [
+        ("session_overview", {}),
+        ("search_sessions", {"terms": ["the needle"]}),
+        ("list_sessions", {}),
+    ]
     with place.pi("--session-dir", "elsewhere") as pi:
-        told = pi.returned("tools.session_overview({})")
-    [file] = (place.project / "elsewhere").glob("*.jsonl")
-    assert told["content"]["session"]["id"] == lines(file)[0]["id"]
+        overview, found, listed = pi.returned(script(calls))
+        file = pi.file
+    assert overview["content"]["session"]["id"] == lines(place.project / file)[0]["id"]
+    assert [hit["sessionPath"] for hit in found["hits"]] == [past]
+    assert [row["path"] for row in listed["sessions"]] == [past]
 
 
 def test_without_a_session_file_the_recovery_tools_say_so(place: Place) -> None:
