@@ -34,7 +34,8 @@ def streaming(place: Place) -> Place:
 
 
 def test_what_steers_a_running_answer_is_marked(streaming: Place) -> None:
-    """And nothing else is: idle prompts, follow-ups, commands, what an extension says."""
+    """And nothing else is: idle prompts, follow-ups, commands, what an extension says. The index
+    finds the marks."""
     streaming.extension("speaker", SPEAKER)
     with streaming.pi() as pi:
         pi.post("prompt", message="Begin.")
@@ -51,7 +52,8 @@ def test_what_steers_a_running_answer_is_marked(streaming: Place) -> None:
         pi.event("agent_settled", since)
         pi.send("steer", message="Nothing runs.")
         pi.prompt("One more.")
-        said = users(pi.file)
+        file = pi.file
+        said = users(file)
     assert said == [
         "Begin.",
         "STEERING: No, in French.",
@@ -64,6 +66,12 @@ def test_what_steers_a_running_answer_is_marked(streaming: Place) -> None:
         "One more.",
         "Nothing runs.",
     ]
+    with streaming.library() as index:
+        index.refresh()
+        for brute in (False, True):
+            hits = index.search("STEERING: ", case_sensitive=True, brute=brute).hits
+            assert {hit.session_path for hit in hits} == {str(file)}
+            assert sorted(hit.snippet for hit in hits) == sorted(said[1:3] + said[4:5])
 
 
 def test_images_stay_with_the_marked_message(streaming: Place) -> None:
@@ -94,9 +102,8 @@ def test_messages_keep_their_order(streaming: Place) -> None:
     assert said == ["Begin.", *(f"STEERING: {text}" for text in texts)]
 
 
-@pytest.mark.parametrize("setting", [{}, {"piRetrospect": {"markSteeringMessages": "yes"}}])
-def test_without_the_setting_nothing_is_marked(setting: dict[str, Any], streaming: Place) -> None:
-    streaming.settings(**setting)
+def test_without_the_setting_nothing_is_marked(streaming: Place) -> None:
+    streaming.settings()
     with streaming.pi() as pi:
         pi.post("prompt", message="Begin.")
         pi.said("A long answer")
@@ -105,19 +112,3 @@ def test_without_the_setting_nothing_is_marked(setting: dict[str, Any], streamin
         streaming.open_gate()
         pi.event("agent_settled", since)
         assert users(pi.file) == ["Begin.", "No, in French."]
-
-
-def test_the_index_finds_what_was_marked(streaming: Place) -> None:
-    with streaming.pi() as pi:
-        pi.post("prompt", message="Begin.")
-        pi.said("A long answer")
-        pi.send("steer", message="No, in French.")
-        since = pi.mark
-        streaming.open_gate()
-        pi.event("agent_settled", since)
-        file = str(pi.file)
-    with streaming.library() as index:
-        index.refresh()
-        for brute in (False, True):
-            [hit] = index.search("STEERING: ", case_sensitive=True, brute=brute).hits
-            assert (hit.session_path, hit.snippet) == (file, "STEERING: No, in French.")
