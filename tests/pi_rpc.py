@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,6 +36,14 @@ SETTINGS: Record = {
     "retry": {"enabled": False},
     "compaction": {"enabled": False, "keepRecentTokens": 20},
 }
+
+
+def soon(test: Callable[[], bool]) -> None:
+    """Wait for something of which nobody gives word."""
+    limit = time.monotonic() + PATIENCE_S
+    while not test():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
 
 
 class Place:
@@ -67,6 +75,11 @@ class Place:
             "SESSIONINDEX_DIR": str(self.top / "index"),
         }
 
+    @property
+    def fake(self) -> dict[str, str]:
+        """Where the provider finds what it says, and puts what it was asked."""
+        return {"FAKE_SCRIPT": str(self.top / "script.json"), "FAKE_LOG": str(self.log)}
+
     # --- what there is ---------------------------------------------------------------------------
 
     def settings(self, **more: Any) -> None:
@@ -87,10 +100,7 @@ class Place:
 
     def appears(self, name: str) -> None:
         """Wait until a program of the test has made this file."""
-        limit = time.monotonic() + PATIENCE_S
-        while not (self.top / name).exists():
-            assert time.monotonic() < limit, name
-            time.sleep(0.01)
+        soon((self.top / name).exists)
 
     def past(self) -> None:
         """Past sessions: the sample."""
@@ -157,6 +167,20 @@ class Place:
         finally:
             child.kill()
 
+    def printed(self, question: str) -> str:
+        """What Pi prints that is asked on its command line."""
+        command = [*self.installed.command, "--offline", "-e", str(PROVIDER), "-p", question]
+        done = subprocess.run(
+            command,
+            cwd=self.project,
+            env=self.env | self.fake,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE_S,
+        )
+        assert (done.returncode, done.stderr) == (0, b""), done
+        return done.stdout.decode()
+
     def requests(self) -> list[Record]:
         """What the provider was asked, of all Pis that were here."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -176,12 +200,11 @@ class Pi:
         self._news = threading.Condition()
         self._count = 0
         command = [*place.installed.command, "--mode", "rpc", "--offline", "-e", str(PROVIDER)]
-        fake = {"FAKE_SCRIPT": str(place.top / "script.json"), "FAKE_LOG": str(place.log)}
         self._errors = tempfile.TemporaryFile(dir=place.top)  # noqa: SIM115 (closed by kill)
         self._child = subprocess.Popen(
             [*command, *options],
             cwd=place.project,
-            env={"PI_TELEMETRY": "0"} | fake | env,
+            env={"PI_TELEMETRY": "0"} | place.fake | env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -324,6 +347,11 @@ class Pi:
         self._errors.seek(0)
         return self._errors.read().decode()
 
+    def signal(self, number: signal.Signals) -> int:
+        """End it from outside; how it ended."""
+        self._child.send_signal(number)
+        return self._child.wait(PATIENCE_S)
+
     def kill(self) -> None:
         if self._child.poll() is None:
             self._child.kill()
@@ -342,45 +370,3 @@ class Pi:
 def _flat(record: Record) -> Record:
     """The fields that can be compared."""
     return {name: one for name, one in record.items() if isinstance(one, str | int | None)}
-
-
-# --- session files and requests ------------------------------------------------------------------
-
-
-def lines(file: Path) -> list[Record]:
-    """A session file, line by line; every parent that is named is there, ids are there once."""
-    found = [json.loads(line) for line in file.read_bytes().splitlines()]
-    ids = [one["id"] for one in found[1:]]
-    assert len(ids) == len(set(ids))
-    parents = {one["parentId"] for one in found[1:]} - {None}
-    assert parents <= set(ids)
-    return found
-
-
-def users(file: Path) -> list[str]:
-    """What users said, as it is stored."""
-    messages = [one.get("message", {}) for one in lines(file)]
-    return [
-        part["text"]
-        for message in messages
-        if message.get("role") == "user"
-        for part in message["content"]
-        if part["type"] == "text"
-    ]
-
-
-_MASKS = (
-    (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "SESSION"),
-    (r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}[:-][0-9]{2}[:-][0-9]{2}[.-][0-9]{3}Z", "TIME"),
-    (r"Wall time [0-9.]+ seconds", "DURATION"),
-    (r'("(?:timestamp|durationMs|input|totalTokens)":)[0-9.]+', r"\g<1>0"),
-    (r'("(?:id|parentId|entryId|firstKeptEntryId|fromId)":")[0-9a-f]{8}"', r'\g<1>ID"'),
-)
-
-
-def masked(place: Place) -> list[str]:
-    """The requests to the provider without what differs from one run to another."""
-    text = place.log.read_text().replace(str(place.top), "TOP")
-    for pattern, mask in _MASKS:
-        text = re.sub(pattern, mask, text)
-    return text.splitlines()

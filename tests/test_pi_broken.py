@@ -7,7 +7,8 @@ import signal
 from typing import Any
 
 import pytest
-from pi_rpc import Pi, Place, users
+from pi_files import users
+from pi_rpc import Pi, Place, soon
 
 STEERS: dict[str, Any] = {"piRetrospect": {"markSteeringMessages": True}}
 READS = {"tool": "bash", "args": {"command": "seq 1000"}}
@@ -85,3 +86,28 @@ def test_a_call_that_hangs_ends_when_the_user_wants(place: Place) -> None:
         pi.event("tool_execution_start", toolName="list_sessions")
         pi.send("abort")
         pi.event("agent_settled")
+
+
+@pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGKILL"])
+def test_nothing_of_ours_outlives_pi(how: str, place: Place) -> None:
+    """The server holds a pipe open as long as it runs."""
+    os.mkfifo(place.top / "pipe")
+    pipe = os.open(place.top / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    place.wrapped('exec 9> "$HOME/pipe"; exec "$PYTHON" "$@"')
+    pi = Pi(place, [], place.env)
+    try:
+        assert len(pi.returned("tools.list_sessions({})")["sessions"]) == 3
+        assert is_held(pipe)
+        status = pi.end() if how == "end of input" else pi.signal(signal.Signals[how])
+        assert status == {"end of input": 0, "SIGTERM": 143}.get(how, -signal.SIGKILL)
+        soon(lambda: not is_held(pipe))
+    finally:
+        pi.kill()
+        os.close(pipe)
+
+
+def is_held(pipe: int) -> bool:
+    try:
+        return os.read(pipe, 1) != b""
+    except BlockingIOError:
+        return True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pi_rpc import Place, lines, users
+from pi_files import lines, users
+from pi_rpc import Place
 
 READS = {"tool": "bash", "args": {"command": "seq 2000"}}
 SHADOW = """

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pi_rpc import Place, users
+from pi_files import users
+from pi_rpc import Place
 
 ON: dict[str, Any] = {"piRetrospect": {"markSteeringMessages": True}}
 IMAGE = {

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from build import put, session
-from pi_rpc import Place, lines
+from pi_files import lines
+from pi_rpc import Place
 
 from sessionindex import SessionIndexError
 
@@ -152,6 +153,14 @@ def test_without_a_session_file_the_recovery_tools_say_so(place: Place) -> None:
         told = pi.returned("tools.session_overview({})")
         listed = pi.returned("tools.list_sessions({})")
     assert "session" in told["content"] and len(listed["sessions"]) == 3
+
+
+def test_a_question_on_the_command_line(place: Place) -> None:
+    """Pi without anybody to talk to: it answers and ends."""
+    code = "return (await tools.list_sessions({})).sessions.length"
+    place.script({"tool": "codemode", "args": {"code": code}}, "These three.")
+    assert place.printed("Which sessions are there?") == "These three.\n"
+    assert place.requests()[-1]["messages"][-1]["content"][-1]["text"] == "3"
 
 
 RIVAL = """

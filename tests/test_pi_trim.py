@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from build import put, session
-from pi_rpc import Pi, Place, lines, masked, users
+from pi_files import lines, masked, users
+from pi_rpc import Pi, Place
 
 TRIMMED = "Compacted session trimmed: "
 SLOWLY = {
