@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +194,16 @@ def test_a_transcript_is_shown_first(store: Store, path: str) -> None:
 def prepared(store: Store, path: str, *more: str, **env: str) -> tuple[int, dict[str, Any]]:
     ran = trim(store, path, "--prepare", "--settings", "{}", *more, **env)
     return ran.status, json.loads(ran.out)
+
+
+def test_a_preparation_that_nobody_hears_of_is_taken_back(store: Store, path: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    where = ["--root", str(store.root), "--index-dir", str(store.index_dir)]
+    command = [sys.executable, "-m", "sessionindex", "trim", path, "--prepare", *where]
+    subprocess.run(command, env=environment(store.root.parent), stdout=writer, check=False)
+    os.close(writer)
+    assert [name for name in os.listdir(Path(path).parent) if name.startswith(".")] == []
 
 
 def test_two_steps(store: Store, path: str) -> None:
