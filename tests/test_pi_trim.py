@@ -235,6 +235,24 @@ def test_another_leaf_cancels_a_waiting_trim(place: Place) -> None:
     assert place.leftovers() == []
 
 
+def test_an_abort_cancels_a_waiting_trim(place: Place) -> None:
+    """Of a run that was compacted in its middle; the next compaction trims."""
+    slow(place, "before it reads")
+    place.settings(compaction={"enabled": True, "keepRecentTokens": 20, "reserveTokens": 188_000})
+    place.script("Hello.", *[reads(200)] * 3, "I have read it all.", "Yes.")
+    with place.pi() as pi:
+        pi.prompt("Hello?")
+        pi.send("prompt", message="Read three times.")
+        place.appears("preparing")
+        pi.send("abort")
+        pi.event("agent_settled", aborted=True)
+        assert pi.notices == [] and place.leftovers() == []
+        (place.top / "go").touch()
+        pi.prompt("All?")
+        pi.send("compact")
+        pi.noticed(TRIMMED)
+
+
 def test_the_end_of_pi_during_a_trim_leaves_a_whole_file(place: Place) -> None:
     slow(place, "before it reads")
     with place.pi() as pi:
