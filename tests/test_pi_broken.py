@@ -15,15 +15,24 @@ READS = {"tool": "bash", "args": {"command": "seq 1000"}}
 CALL = """Promise.allSettled([tools.list_sessions({})])
     .then((all) => all.map((one) => one.reason ? one.reason.message : one.value))"""
 
-BROKEN: dict[str, str] = {
-    "is missing": "",
-    "dies at once": "echo no such module >&2; exit 1",
-    "dies when it is asked": "read line; exit 3",
-    "says nonsense": 'while read line; do echo "nonsense {"; done',
-    "answers what was not asked": """while read line; do echo '{"id": 77, "result": {}}'; done""",
-    "says nothing": "while read line; do :; done",
-    "closes its input": "exec <&-; while [ ! -e /nowhere ]; do sleep 0.1; done",
-    "says more than a pipe holds": 'head -c 300000 /dev/zero >&2; exec "$PYTHON" -c 1',
+BROKEN = {
+    "is missing": ("", "ENOENT"),
+    "dies at once": ("echo no such module >&2; exit 1", "no such module"),
+    "dies when it is asked": ("read line; exit 3", "it ended with status 3"),
+    "says nonsense": ('while read line; do echo "nonsense {"; done', "it answers nonsense"),
+    "answers what was not asked": (
+        """while read line; do echo '{"id": 77, "result": {}}'; done""",
+        "it answers nonsense",
+    ),
+    "says nothing": ("while read line; do :; done", "it takes too long"),
+    "closes its input": (
+        "exec <&-; while [ ! -e /nowhere ]; do sleep 0.1; done",
+        "it takes too long",
+    ),
+    "complains more than a pipe holds": (
+        "yes no good | head -n 99999 >&2; exit 1",
+        "no good",
+    ),
 }
 
 
@@ -46,8 +55,9 @@ def a_day(place: Place, pi: Pi) -> list[str]:
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_pi_goes_on_when_it(how: str, place: Place) -> None:
-    if BROKEN[how]:
-        place.wrapped(BROKEN[how])
+    script, reason = BROKEN[how]
+    if script:
+        place.wrapped(script)
     else:
         place.instead(place.top / "nothing")
     place.settings(**STEERS)
@@ -59,7 +69,7 @@ def test_pi_goes_on_when_it(how: str, place: Place) -> None:
         assert a_day(place, pi) == ["Begin.", "No, in French.", "Please read.", "And then?"]
         for _ in range(2):  # the first that waits in vain has it started once more
             [message] = pi.returned(CALL)
-        assert message.startswith("sessionindex does not answer: ")
+        assert message.startswith("sessionindex does not answer: ") and reason in message
         tools = [one for one in pi.notices if one.startswith(message)]
         trims = [one for one in pi.notices if one.startswith("Trimming stopped: ")]
         assert len(tools) == 1 and len(trims) <= 1
@@ -79,7 +89,7 @@ def test_it_is_started_once_more(place: Place) -> None:
 
 
 def test_a_call_that_hangs_ends_when_the_user_wants(place: Place) -> None:
-    place.wrapped(BROKEN["says nothing"])
+    place.wrapped(BROKEN["says nothing"][0])
     place.script({"tool": "codemode", "args": {"code": "return await tools.list_sessions({})"}})
     with place.pi() as pi:
         pi.send("prompt", message="List them.")
