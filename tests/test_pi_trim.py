@@ -21,7 +21,7 @@ SLOWLY = {
     "after it answered": '"$PYTHON" "$@"; touch "$HOME/preparing"; wait',
 }
 WAITING = """
-wait() { while [ ! -e "$HOME/go" ]; do sleep 0.02; done; }
+wait() { while [ ! -e "$HOME/go" ] && kill -0 $PPID; do sleep 0.02; done; }
 case "$*" in *--prepare*) HOW ;; *) exec "$PYTHON" "$@" ;; esac
 """
 STEERS: dict[str, Any] = {"piRetrospect": {"markSteeringMessages": True}}
