@@ -1,10 +1,10 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: help install run test lint bench check clean
+.PHONY: help install run test test-pi lint bench check clean
 
 help: ## say what there is
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 install: .venv/installed ## make the environment in .venv
 
@@ -17,8 +17,14 @@ install: .venv/installed ## make the environment in .venv
 run: install ## index your Pi sessions (or the sample) and show a search
 	$(BIN)/sessionindex demo
 
-test: install ## run the whole suite
+test: install .pi-test/installed ## run the whole suite
 	$(BIN)/pytest
+
+test-pi: install .pi-test/installed ## run the part with the real Pi
+	$(BIN)/pytest tests/test_pi_*.py tests/test_trim_pi.py
+
+.pi-test/installed: tests/pi_home.py # stays away where Pi cannot be installed; the tests say why
+	$(BIN)/python tests/pi_home.py
 
 lint: install ## ruff and mypy --strict
 	$(BIN)/ruff check .
@@ -31,4 +37,4 @@ bench: install ## measure, as ratios in one run
 check: lint test ## what a reviewer runs
 
 clean: ## remove what the other targets made
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .pi-test build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

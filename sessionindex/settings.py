@@ -87,6 +87,13 @@ def read(
         return Settings(None)
 
 
+def user(
+    *, env: Mapping[str, str] | None = None, cwd: str | None = None
+) -> Mapping[str, object] | None:
+    """Return what the user's own settings file says; None where it cannot be read."""
+    return _load(_place(env, cwd).user_file)
+
+
 def project_trusted(*, env: Mapping[str, str] | None = None, cwd: str | None = None) -> bool:
     """Say whether Pi would trust the folder `cwd`; a broken trust.json trusts nothing."""
     place = _place(env, cwd)

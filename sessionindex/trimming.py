@@ -1,8 +1,9 @@
 """Trimming as methods of SessionIndex, for whoever has a `Present`.
 
 The access bound holds: what it hides cannot be trimmed, and a refusal does not say whether it is
-there. The one exception is the running session's own history in two steps, because its owner asks.
-Outside of that the running session, and one that was written a moment ago, need `force`.
+there. The one exception is the running session's own history, in two steps or as a transcript by
+force, because its owner asks. Outside of two steps the running session, and one that was written a
+moment ago, need `force`.
 
 After a trim the index follows for that one file; where another writer holds the index it is left to
 that one: answers are right either way.
@@ -63,7 +64,7 @@ class Trimming:
             raise ParameterError("a transcript leaves the session as it is: it takes no backup")
         folder = None if backup is None else os.path.abspath(backup)
         given = os.fspath(path)
-        found = self._may_trim(given, exempt=False)
+        found = self._may_trim(given, exempt=transcript and force)
         refused = _refused(given, found) or (None if force else self._in_use(given, found))
         if refused is not None:
             return refused

@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import pi_home
 import pytest
 from hypothesis import HealthCheck, settings
+from pi_rpc import Place
 from scratch import Store, settle
 
 settings.register_profile(
@@ -38,3 +40,21 @@ def store(tmp_path: Path) -> Iterator[Store]:
     finally:
         for index in store.opened:
             index.close()
+
+
+@pytest.fixture(scope="session")
+def pi() -> pi_home.Installed:
+    """The real Pi; a test that needs it is skipped where it cannot be had."""
+    try:
+        return pi_home.ready()
+    except pi_home.Missing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def place(pi: pi_home.Installed, tmp_path: Path) -> Place:
+    """The home of somebody who has Pi, sessionindex in it, and past sessions: the sample."""
+    place = Place(pi, tmp_path / "home")
+    place.past()
+    place.install()
+    return place

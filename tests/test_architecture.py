@@ -42,7 +42,7 @@ LEVELS = {
     **dict.fromkeys(("session", "scope", "lineage", "decision"), 4),
     **dict.fromkeys(("ingest", "check", "contracts", "trim"), 5),
     **dict.fromkeys(("wire", "asking", "library", "recovery", "tools", "trimming", "__init__"), 6),
-    **dict.fromkeys(("cli", "daemon", "serve", "budget", "mcp", "clients", "__main__"), 7),
+    **dict.fromkeys(("cli", "daemon", "serve", "budget", "mcp", "clients", "pi", "__main__"), 7),
 }
 FLOWS = 5
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +196,16 @@ def prepared(store: Store, path: str, *more: str, **env: str) -> tuple[int, dict
     return ran.status, json.loads(ran.out)
 
 
+def test_a_preparation_that_nobody_hears_of_is_taken_back(store: Store, path: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    where = ["--root", str(store.root), "--index-dir", str(store.index_dir)]
+    command = [sys.executable, "-m", "sessionindex", "trim", path, "--prepare", *where]
+    subprocess.run(command, env=environment(store.root.parent), stdout=writer, check=False)
+    os.close(writer)
+    assert [name for name in os.listdir(Path(path).parent) if name.startswith(".")] == []
+
+
 def test_two_steps(store: Store, path: str) -> None:
     """The running session, written just now, is its caller's own."""
     os.utime(path)
@@ -256,7 +268,10 @@ def test_configuration(
 
 
 def test_the_bound_holds(store: Store, path: str) -> None:
-    """What it hides is not trimmed, nor said to be there; the running session prepares its own."""
+    """What it hides is not trimmed, nor said to be there.
+
+    The running session prepares its own, and may be rewritten where that was wanted by force.
+    """
     settings = {"piRetrospect": {"allowedProjects": ["other"]}}
     before = Path(path).read_bytes()
     index = store.open(settings=settings)
@@ -267,8 +282,10 @@ def test_the_bound_holds(store: Store, path: str) -> None:
             index.prepare_trim(one)
     assert index.at_rest(0) == []
     own = store.open(settings=settings, current_session=path)
-    with pytest.raises(AccessDenied):
-        own.trim(path, force=True)
+    for how in ({"force": True}, {"transcript": True}):
+        with pytest.raises(AccessDenied):
+            own.trim(path, **how)
+    assert own.trim(path, transcript=True, force=True, dry_run=True).outcome == "planned"
     token = own.prepare_trim(path).token
     assert token
     with pytest.raises(AccessDenied):

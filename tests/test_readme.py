@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
 from pathlib import Path
 
 import pytest
-from terminal import environment, terminal
+from terminal import environment, pipe, terminal
 
 import sessionindex
 
@@ -41,6 +42,16 @@ def test_there_are_five_examples() -> None:
 @pytest.mark.parametrize(("command", "expected"), EXAMPLES, ids=[row[0] for row in EXAMPLES])
 def test_an_example_prints_what_the_readme_says(command: str, expected: str, home: Path) -> None:
     assert shown(command, home) == expected
+
+
+def test_the_walk_in_pi_gets_that_answer(home: Path) -> None:
+    """What the script of the walk asks is answered as it says."""
+    walk = README.read_text().partition("## In Pi\n")[2].partition("\n## ")[0]
+    asked = re.findall(r"search_sessions\(\n(.*?)\n\)", walk, re.S)[0]
+    fields = re.findall(r"hits\.map\(\(\{ (.*?) \}\)", walk)[0].split(", ")
+    ran = pipe(["call", "search_sessions", asked], environment(home))
+    hits = [{name: hit[name] for name in fields} for hit in json.loads(ran.out)["hits"]]
+    assert hits == json.loads(re.findall("```json\n(.*?)```", walk, re.S)[0])
 
 
 def test_the_library_example_runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

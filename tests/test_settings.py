@@ -245,6 +245,18 @@ def test_settings_of_a_parent_folder_do_not_count(desk: Desk) -> None:
     assert desk.read().effective == {}
 
 
+def test_the_users_own_settings(desk: Desk) -> None:
+    """Without any project's; None where they are broken."""
+    where = {"env": desk.env, "cwd": str(desk.project)}
+    assert settings.user(**where) == {}
+    desk.trust({str(desk.project): True})
+    desk.own(BAR)
+    desk.user(BAZ)
+    assert settings.user(**where) == BAZ
+    desk.user("{")
+    assert settings.user(**where) is None
+
+
 # --- trust
 
 

@@ -565,6 +565,21 @@ def test_two_steps(path: str) -> None:
     assert left(path) == []
 
 
+def test_an_interrupted_preparation_leaves_nothing(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor one that is interrupted when it is already in its place."""
+
+    def interrupted(folder: str) -> None:
+        assert any(name.endswith(beside.READY) for name in left(path))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps.files, "sync_folder", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        steps.prepare(path)
+    assert left(path) == []
+
+
 def test_prepared_and_not_used(path: str) -> None:
     """A newer one takes the place of an older one; discard and the next trim take both away."""
     first, second = steps.prepare(path), steps.prepare(path)

@@ -36,6 +36,7 @@ _COMMANDS: Final = {
     "trim": "sessionindex.cli.trim",
     "call": "sessionindex.cli.call",
     "mcp": "sessionindex.cli.mcp",
+    "pi": "sessionindex.cli.pi",
     "completion": "sessionindex.cli.completion",
     "demo": "sessionindex.cli.demo",
 }

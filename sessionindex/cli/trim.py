@@ -204,7 +204,12 @@ def _in_steps(index: SessionIndex, asked: dict[str, Any]) -> int:
             project=asked["project"],
             trusted=asked["trusted"],
         )
-        _print_json(prepared_answer(prepared))
+        try:
+            _print_json(prepared_answer(prepared))
+        except BaseException:  # whoever asked has gone: nobody will use it
+            if prepared.token is not None:
+                index.discard_trim(prepared.token)
+            raise
         report = prepared.report
     else:
         if asked["commit"] is not None:

@@ -196,13 +196,15 @@ def prepare(path: str, leaf: str | None = None) -> Prepared:
                 ready = beside.ready_name(new.path)
                 name = _token(path, ready, snapshot, digest(new.reader, new.size))
                 os.rename(new.path, ready)
+                new.path = ready
+                files.sync_folder(os.path.dirname(path))
+                report = _planned(source, snapshot)
             except BaseException:
                 new.discard()
                 raise
             new.close()
-            files.sync_folder(os.path.dirname(path))
             made.append((name, ready, snapshot.outline.size))
-            return _planned(source, snapshot)
+            return report
 
     report = guarded(path, work)
     name, ready, size = made[0] if made and report.outcome == "planned" else (None, None, 0)
