@@ -18,10 +18,10 @@ run: install ## index your Pi sessions (or the sample) and show a search
 	$(BIN)/sessionindex demo
 
 test: install .pi-test/installed ## run the whole suite
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 test-pi: install .pi-test/installed ## run the part with the real Pi
-	$(BIN)/pytest tests/test_pi_*.py tests/test_trim_pi.py
+	$(BIN)/pytest -n auto tests/test_pi_*.py tests/test_trim_pi.py
 
 .pi-test/installed: tests/pi_home.py # stays away where Pi cannot be installed; the tests say why
 	$(BIN)/python tests/pi_home.py
