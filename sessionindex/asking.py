@@ -50,9 +50,9 @@ def search(
     """search_sessions; without `limit` and `count` in the parameters, everything and exact."""
     policy = present.policy()
     question, cursor = wire.question_of(params)
-    asked = _digest(present, question)
+    whole = question  # as it is asked on every page
     if cursor is not None:
-        body = pages.decode(cursor, "search_sessions", asked)
+        body = pages.decode(cursor, "search_sessions", _digest(present, whole))
         after = wire.place(body) if body else None
         if after is None:
             raise ParameterError(wire.CURSOR_REFUSED)
@@ -62,7 +62,7 @@ def search(
         question = replace(question, session_paths=paths)
     result, last = _answer(present, question, policy, brute, before_scan)
     if last is not None:
-        token = pages.encode("search_sessions", asked, {"after": list(last)})
+        token = pages.encode("search_sessions", _digest(present, whole), {"after": list(last)})
         result = replace(result, next_cursor=token)
     return result
 
