@@ -52,7 +52,7 @@ def _documents(root: str) -> Iterator[tuple[Fields, int]]:
     """The documents of all entries with their whole text, and how many characters of it."""
     from sessionindex import entry
     from sessionindex.fold import PAD, key
-    from sessionindex.index import schema
+    from sessionindex.index import documents, schema
     from sessionindex.jsonline import split
     from sessionindex.model import KINDS, Entry
 
@@ -60,7 +60,7 @@ def _documents(root: str) -> Iterator[tuple[Fields, int]]:
         for line in split(path.read_bytes(), 1, 0):
             found = entry.parse(line, 3)
             if isinstance(found, Entry):
-                fields, _ = schema.document(found, 1, line.offset, len(line.data))
+                fields, _ = documents.document(found, 1, line.offset, len(line.data))
                 whole = {field: "" for field in schema.ALWAYS_OF if field in fields}
                 for kind in KINDS:
                     if schema.FIELD_OF[kind] in whole and (text := entry.searchable(found, kind)):

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sessionindex import address, pages
 from sessionindex.access import Policy
 from sessionindex.catalog import Catalog
 from sessionindex.contracts import searching
@@ -52,23 +51,29 @@ def search(
     question, cursor = wire.question_of(params)
     whole = question  # as it is asked on every page
     if cursor is not None:
+        from sessionindex import pages  # here and below: a first page that is all needs none
+
         body = pages.decode(cursor, "search_sessions", _digest(present, whole))
         after = wire.place(body) if body else None
         if after is None:
             raise ParameterError(wire.CURSOR_REFUSED)
-        question = replace(question, after=after)
+        question = question._replace(after=after)
     if question.session_paths is not None:
         paths = tuple([present.confined(path, policy) for path in question.session_paths])
-        question = replace(question, session_paths=paths)
+        question = question._replace(session_paths=paths)
     result, last = _answer(present, question, policy, brute, before_scan)
     if last is not None:
+        from sessionindex import pages
+
         token = pages.encode("search_sessions", _digest(present, whole), {"after": list(last)})
         result = replace(result, next_cursor=token)
     return result
 
 
 def _digest(present: Present, question: Question) -> str:
-    asked = replace(question, limit=None, exact=True, after=None)
+    asked = question._replace(limit=None, exact=True, after=None)
+    from sessionindex import pages
+
     return pages.digest((present.root.path, asked))
 
 
@@ -148,6 +153,8 @@ def entries(present: Present, params: Any, brute: bool) -> EntriesResult:
         except (IndexUnusable, IndexFolderError) as error:
             present.give_up(error)
         except OSError as error:
+            from sessionindex import address
+
             raise address.unreadable(error, question.path) from error
     reason = f"the file changes faster than it can be read: {question.path}"
     raise SessionFileError(reason, question.path)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from sessionindex import layout
@@ -45,8 +44,7 @@ class File(NamedTuple):
         return self.found.identity.size - (self.record.cursor.offset if self.record else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Catalog:
+class Catalog(NamedTuple):
     """Files by path; `readable` is false where the root could not be listed."""
 
     files: tuple[File, ...]

@@ -32,7 +32,7 @@ from sessionindex.catalog import Catalog, File
 from sessionindex.coverage import digest
 from sessionindex.files import Changed, edges, identity, open_listed, spoken, whole_lines
 from sessionindex.fold import GRAM
-from sessionindex.index import schema
+from sessionindex.index import documents, schema
 from sessionindex.index.reader import Reader
 from sessionindex.index.schema import Record
 from sessionindex.jsonline import split
@@ -195,9 +195,9 @@ class _File:
         found = entries.understand(value, line.line_no, self._version)
         if isinstance(found, Entry):
             self._entries += 1
-            return schema.document(found, key, *place)[0]
+            return documents.document(found, key, *place)[0]
         self._problem(found)
-        return schema.loose_document(value, line.line_no, key, *place) if in_tree else None
+        return documents.loose_document(value, line.line_no, key, *place) if in_tree else None
 
     def _problem(self, found: Problem) -> None:
         self._problems.append((found.line_no or 0, entries.reason_number(found)))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from sessionindex import entry, header, jsonline
 from sessionindex.coverage import Cursor, Identity, digest, is_proven
 from sessionindex.files import Changed, edges, whole_lines
-from sessionindex.index import schema
+from sessionindex.index import documents
 from sessionindex.index.schema import Record
 from sessionindex.index.writer import Writer
 from sessionindex.jsonline import split
@@ -89,13 +89,13 @@ class Intake:
         in_tree = self._tip.pass_by(value)
         found = entry.understand(value, line.line_no, self._record.session.version)
         if isinstance(found, Entry):
-            fields, size = schema.document(found, key, *place)
+            fields, size = documents.document(found, key, *place)
             self._writer.add(fields, size)
             self.entries += 1
             return
         self._problem(found)
         if in_tree:
-            self._writer.add(schema.loose_document(value, line.line_no, key, *place), 0)
+            self._writer.add(documents.loose_document(value, line.line_no, key, *place), 0)
 
     def _problem(self, found: Problem) -> None:
         self._fresh_problems.append((found.line_no or 0, entry.reason_number(found)))

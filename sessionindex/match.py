@@ -13,11 +13,9 @@ or one that ends in it at a slash.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from sessionindex import entry as entries
-from sessionindex import signals
 from sessionindex.fold import folded
 from sessionindex.model import Entry, Kind
 from sessionindex.timestamps import Window, local_to_utc_ms
@@ -25,8 +23,7 @@ from sessionindex.timestamps import Window, local_to_utc_ms
 Mode = Literal["any", "all", "session"]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """What matched: `kind` and the whole text of that kind; None where only `terms` counts.
 
     `terms` are the positions of the terms found anywhere in the kinds asked for. `hit` is false
@@ -40,8 +37,7 @@ class Match:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(NamedTuple):
     """The test of one question; None does not filter."""
 
     terms: tuple[str, ...]
@@ -119,6 +115,8 @@ def touches(entry: Entry, path: str) -> bool:
     """Whether a call of an entry reads or modifies the file at a path."""
     if entry.type != "message":
         return False
+    from sessionindex import signals  # few questions need it
+
     end = path if path.startswith("/") else f"/{path}"
     found = signals.touched(entry.value)
     return any(one == path or one.endswith(end) for one in (*found.reads, *found.modified))

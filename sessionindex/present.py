@@ -13,13 +13,12 @@ from __future__ import annotations
 import copy
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sessionindex import address, catalog, layout, settings
+from sessionindex import catalog, layout, settings
 from sessionindex.access import Policy
-from sessionindex.address import Address
 from sessionindex.catalog import Catalog
 from sessionindex.errors import (
     AccessDenied,
@@ -33,7 +32,10 @@ from sessionindex.index.reader import Reader
 from sessionindex.index.store import Store
 from sessionindex.layout import Found
 from sessionindex.selection import named_path
-from sessionindex.standing import Standing
+
+if TYPE_CHECKING:
+    from sessionindex.address import Address
+    from sessionindex.standing import Standing
 
 
 def _is_sound(path: str) -> bool:
@@ -57,7 +59,7 @@ class _Open:
         self.lock = threading.Lock()
         self.reader: tuple[object, Reader] | None = None
         self.damage: tuple[object, SessionIndexError] | None = None
-        self.standing = Standing()
+        self.standing: Standing | None = None  # from the second question on
 
 
 class Present:
@@ -171,14 +173,25 @@ class Present:
         self, policy: Policy, reader: Reader | None, *, headers_only: bool = False
     ) -> Catalog:
         """Every session that the bound admits, with what the index covers of it."""
-        take = self._open.standing.take if reader else catalog.take
-        return take(
+        return self._taking(reader)(
             self.root.path,
             flat=self.is_flat(),
             policy=policy,
             records=reader.records() if reader else {},
             headers_only=headers_only,
         )
+
+    def _taking(self, reader: Reader | None) -> Callable[..., Catalog]:
+        """What takes a catalog: who asks again may be told that the last one stands."""
+        if reader is None:
+            return catalog.take
+        with self._open.lock:
+            if self._open.standing is None:
+                from sessionindex.standing import Standing
+
+                self._open.standing = Standing()
+                return catalog.take
+            return self._open.standing.take
 
     def confined(self, path: str, policy: Policy) -> str:
         """A path that a caller gave, as the catalog spells it; raises SessionFileError.
@@ -191,12 +204,16 @@ class Present:
             inside = None
         if inside is not None:
             return inside
+        from sessionindex import address
+
         if policy.is_bound and address.is_below(self.root.path, path):
             raise AccessDenied
         raise SessionFileError(f"sessionPath is not under the sessions root: {path}", path)
 
     def addressed(self, path: str, policy: Policy) -> Address:
         """The file at an absolute path, whatever its name; may raise as `address.find`."""
+        from sessionindex import address
+
         return address.find(self.root.path, path, flat=self.is_flat(), policy=policy)
 
     def spelled(self, path: str) -> str:

@@ -26,8 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import stringzilla
 
@@ -48,8 +47,7 @@ _NAMELESS: Final = "unknown"
 _ODD: Final = re.compile(rb"\\u(?!00(?:1[0-9a-f]|0[0-7bef]))")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One piece of a term: `data` as bytes, or `text` (a gram key) where case needs decoding."""
 
     data: bytes
@@ -67,8 +65,7 @@ class Part:
         return self.find(line) >= 0
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """All parts, and one of the markers where there are any, must stand in the line."""
 
     parts: tuple[Part, ...]

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sessionindex.errors import ParameterError
 from sessionindex.text import spelled
@@ -56,8 +56,7 @@ _BOUND = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """A half-open range of instants; None leaves that side unbounded."""
 
     start_ms: int | None

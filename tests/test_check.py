@@ -19,7 +19,7 @@ from sessionindex import entry as entries
 from sessionindex import files
 from sessionindex.check import CheckReport
 from sessionindex.errors import IndexUnusable
-from sessionindex.index import schema
+from sessionindex.index import documents, schema
 from sessionindex.index.reader import Reader
 from sessionindex.index.schema import Record
 from sessionindex.index.writer import Writer
@@ -41,7 +41,7 @@ def parsed(path: str, record: Record) -> Iterator[Fields]:
     for line in split(Path(path).read_bytes(), 1, 0):
         found = entries.parse(line, record.session.version) if line.line_no > 1 else None
         if isinstance(found, Entry):
-            yield schema.document(found, record.key, line.offset, len(line.data))[0]
+            yield documents.document(found, record.key, line.offset, len(line.data))[0]
 
 
 def problems_of(path: str) -> list[tuple[int, int]]:

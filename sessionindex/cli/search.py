@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sessionindex import SessionIndex
-from sessionindex.cli import options, transcript
+from sessionindex.cli import options
 from sessionindex.cli.render import (
     Style,
     flat_hit,
@@ -23,7 +23,6 @@ from sessionindex.cli.render import (
 )
 from sessionindex.contracts.search_sessions import Hit, SearchResult
 from sessionindex.model import KINDS
-from sessionindex.wire.output import dumps
 
 _EXAMPLES = """\b
 Examples:
@@ -102,6 +101,8 @@ def command(terms: tuple[str, ...], more: tuple[str, ...], **asked: Any) -> int:
     options.refresh_when_needed(index)
     params = _params(wanted, asked)
     if asked["as_json"]:
+        from sessionindex.wire.output import dumps
+
         answer = index.call("search_sessions", params, brute=asked["brute"])
         sys.stdout.buffer.write(dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
         return 0 if answer["hits"] else 1
@@ -198,6 +199,8 @@ def _hits(index: SessionIndex, result: SearchResult, asked: dict[str, Any]) -> N
             if around is None:
                 _one(hit, style)
             else:
+                from sessionindex.cli import transcript
+
                 transcript.print_hit(hit, context.get((path, hit.line_no), ()), style)
     if result.has_more:
         _say_more(result)

@@ -9,7 +9,7 @@ answered is in `searching`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sessionindex.match import Mode
 from sessionindex.model import Kind, PathWarning, Session
@@ -20,8 +20,7 @@ Branch = Literal["active", "abandoned"]
 Compacted = Literal["hidden", "visible"]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """The checked parameters; None does not filter, `limit` None is no limit.
 
     `session_paths` are paths of the catalog, `after` is where the page before ended. `tools` are

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from sessionindex import entry as entries
@@ -281,7 +280,7 @@ class _Run:
             if not there:
                 if question.mode != "session":
                     return
-                match = replace(match, hit=False)
+                match = match._replace(hit=False)
         key = ordering.key_of(question.order, match.instant, file.path, entry.line_no)
         identity = None
         if question.unique and entry.id is not None:

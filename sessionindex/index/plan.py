@@ -6,7 +6,6 @@ condition. `Candidates` are places of lines, `Columns` is the tree of one file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from sessionindex.model import Kind
@@ -14,8 +13,7 @@ from sessionindex.model import Kind
 Order = Literal["newest", "oldest"]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What candidates are wanted; terms in their own case, instants half-open in milliseconds.
 
     `every` wants all terms in an entry, else any; no terms want every entry. `sessions` are file
@@ -38,8 +36,7 @@ class Plan:
     touched: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """Places of lines, column by column; `instants` only where an order was asked for."""
 
     sessions: list[int]

@@ -20,7 +20,6 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Query
 
-from sessionindex import signals
 from sessionindex.fold import GRAM, grams, key
 from sessionindex.index import schema
 from sessionindex.index.plan import Candidates, Columns, Order, Plan
@@ -160,6 +159,8 @@ class Reader:
 
     def outline(self, key: int) -> Columns:
         """What stands in the tree of a file, in the order of its lines."""
+        from sessionindex.signals import FACTS
+
         query = Query.const_score_query(self._term("session", key), 1.0)
         with translated("read columns"):
             found: Any = self._searcher.search(
@@ -180,7 +181,7 @@ class Reader:
                 raise ValueError("a column has a gap")
             doc = self._searcher.doc
             facts = [
-                bytes(doc(address).get_first("facts") or b"") if shape & signals.FACTS else b""
+                bytes(doc(address).get_first("facts") or b"") if shape & FACTS else b""
                 for address, shape in zip(addresses, columns[-1], strict=True)
             ]
         return Columns._make([*columns, facts])

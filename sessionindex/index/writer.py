@@ -88,7 +88,7 @@ class Writer:
         return self._pending >= self._scale.batch
 
     def add(self, fields: dict[str, Any], size: int) -> None:
-        """Add an entry's document, made by `schema.document`; `size` counts towards the batch."""
+        """Add an entry's document, `documents.document` made it; `size` counts for the batch."""
         try:
             self._writer.add_document(Document.from_dict(fields, self._schema))
         except BaseException:  # entered only to be translated: this runs for every entry
