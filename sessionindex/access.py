@@ -19,13 +19,12 @@ widen the bound.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sessionindex.errors import PolicyError
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """What a call may see. `allowed`: None = every project; else the allowed base names.
 
     `within` is a second list that has to admit a session too: a caller narrows, never widens.

@@ -10,7 +10,6 @@ Nothing here knows JSON beyond the parameters: results are the contracts' values
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sessionindex.access import Policy
@@ -66,7 +65,7 @@ def search(
         from sessionindex import pages
 
         token = pages.encode("search_sessions", _digest(present, whole), {"after": list(last)})
-        result = replace(result, next_cursor=token)
+        result = result._replace(next_cursor=token)
     return result
 
 

@@ -14,7 +14,7 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from sessionindex import layout
@@ -196,7 +196,7 @@ class Ingest:
             )
             sessions += listed
             if tree.readable:
-                decisions += decide(replace(tree, sessions=listed), verdicts, near)
+                decisions += decide(tree._replace(sessions=listed), verdicts, near)
         return Tree(tuple(sessions), warnings), decisions
 
     def _walked(self, header_of: layout.Header, only: Collection[str] | None) -> Tree:
@@ -218,7 +218,7 @@ class Ingest:
         admits = self._policy.admits
         if self._policy.is_bound and told and not warnings:  # not the work of a walk
             shown = {found.path for found in tree.sessions if admits(run.cwd_of(found.path))}
-            tree = replace(tree, sessions=tuple(f for f in tree.sessions if f.path in shown))
+            tree = tree._replace(sessions=tuple(f for f in tree.sessions if f.path in shown))
             done = [
                 one
                 for one in done

@@ -21,7 +21,6 @@ import re
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -52,20 +51,19 @@ class Found(NamedTuple):
     parent: str | None
 
 
-@dataclass(slots=True)
 class Notes:
     """What a walk rests on: each folder as it was before it was listed, and files not admitted.
 
     `whole` is false where something moved under the walk, or was not readable.
     """
 
-    folders: list[tuple[str, Identity]] = field(default_factory=list)
-    hidden: list[tuple[str, Identity]] = field(default_factory=list)
-    whole: bool = True
+    def __init__(self) -> None:
+        self.folders: list[tuple[str, Identity]] = []
+        self.hidden: list[tuple[str, Identity]] = []
+        self.whole = True
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(NamedTuple):
     """What a root holds now: sessions by path, warnings by path and reason.
 
     `readable` is false where the root itself could not be listed.

@@ -5,13 +5,15 @@ an Entry (a line understood) and, beside the contract that returns it, a Hit (an
 matches). Only what two modules or more share lives here; a result type lives beside the function
 that returns it.
 
+They are tuples: a question waits half a millisecond for each frozen dataclass that is imported on
+its way, and indexing makes millions of these.
+
 Units: offsets and lengths are bytes, `line_no` counts physical lines from 1 (the header is 1),
 instants are whole milliseconds since 1970 UTC.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal["text", "tools", "shell", "thinking", "details", "system"]
@@ -26,8 +28,7 @@ DEFAULT_KINDS: tuple[Kind, ...] = ("text", "tools", "shell")
 class Session(NamedTuple):
     """What a session file's first line says; `timestamp` is the stored string.
 
-    `version` is 0 where the header holds one that is no positive integer. (A tuple: thousands are
-    made when an index is opened.)
+    `version` is 0 where the header holds one that is no positive integer.
     """
 
     id: str
@@ -38,8 +39,7 @@ class Session(NamedTuple):
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One physical line: `data` without its LF; `complete` is false for a torn last line."""
 
     line_no: int
@@ -48,8 +48,7 @@ class Line:
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A line understood: the fields every view needs, and `value`, the parsed object itself.
 
     `instant` is in milliseconds; where the stored timestamp names no zone `floating` is true and
@@ -67,8 +66,7 @@ class Entry:
     value: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """A line that is no entry: the contract's code and reason; `line_no` None is the whole file."""
 
     line_no: int | None
@@ -76,8 +74,7 @@ class Problem:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PathWarning:
+class PathWarning(NamedTuple):
     """A file or folder that could not be read while the rest was."""
 
     path: str

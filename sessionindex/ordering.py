@@ -11,7 +11,6 @@ an entry without an id is like no other.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 Order = Literal["newest", "oldest", "path"]
@@ -26,10 +25,12 @@ def key_of(order: Order, instant: int, path: str, line_no: int) -> Key:
     return (0 if order == "path" else -instant, path, line_no)
 
 
-@dataclass(slots=True)
 class _Kept(Generic[Hit]):
-    key: Key
-    hit: Hit
+    __slots__ = ("hit", "key")
+
+    def __init__(self, key: Key, hit: Hit) -> None:
+        self.key = key
+        self.hit = hit
 
 
 class Page(Generic[Hit]):

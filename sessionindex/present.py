@@ -14,7 +14,6 @@ import copy
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sessionindex import catalog, layout, settings
@@ -110,7 +109,7 @@ class Present:
 
     def policy(self) -> Policy:
         """The access bound now; raises PolicyError."""
-        return replace(settings.read(self._settings).policy(), within=self._within)
+        return settings.read(self._settings).policy()._replace(within=self._within)
 
     def current(self) -> str | None:
         """The running session's file, as text, or None."""

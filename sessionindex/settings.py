@@ -25,14 +25,13 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sessionindex import access
 from sessionindex.errors import PolicyError
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """Pi's effective settings at the time of one call; None where a file could not be read."""
 
     effective: Mapping[str, object] | None
@@ -44,8 +43,7 @@ class Settings:
         return access.policy(self.effective)
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(NamedTuple):
     """Where the sessions are, and who said so.
 
     `flat`: session files directly in the folder (True), project folders (False), or to be decided
@@ -205,8 +203,7 @@ def surroundings(env: Mapping[str, str], *, cwd: str | None = None) -> dict[str,
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """An environment and a working directory: all that paths depend on."""
 
     env: Mapping[str, str]

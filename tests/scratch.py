@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ class Store:
 
 def without_coverage(result: SearchResult) -> SearchResult:
     """What must be equal with and without the index."""
-    return replace(result, coverage=None)  # type: ignore[arg-type]
+    return result._replace(coverage=None)  # type: ignore[arg-type]
 
 
 def ask(index: SessionIndex, *terms: str, **filters: Any) -> SearchResult:

@@ -38,6 +38,7 @@ def command(every: bool, repair: bool, as_json: bool, color: str, **where: Any) 
                 {"path": one.path, "lineNo": one.line_no, "what": one.what}
                 for one in report.differences
             ],
+            "warnings": [one._asdict() for one in report.warnings],
         }
         sys.stdout.buffer.write(dumps(fields, pretty=sys.stdout.isatty()) + b"\n")
         return 1 if report.differences else 0

@@ -43,7 +43,7 @@ def command(rebuild: bool, as_json: bool, **where: Any) -> int:
         return 0
     if as_json:
         fields = dataclasses.asdict(report)
-        fields["warnings"] = [dataclasses.asdict(warning) for warning in report.warnings]
+        fields["warnings"] = [warning._asdict() for warning in report.warnings]
         sys.stdout.buffer.write(dumps(fields) + b"\n")
         return 0
     done = [

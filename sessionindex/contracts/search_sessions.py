@@ -8,7 +8,6 @@ answered is in `searching`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from sessionindex.match import Mode
@@ -57,8 +56,7 @@ class Question(NamedTuple):
         return bool(self.branch or self.compacted or self.tools or self.errors or self.touched)
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """An entry that truly matches; `matches` are character ranges of the snippet."""
 
     session_path: str
@@ -75,8 +73,7 @@ class Hit:
     matches: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CoverageReport:
+class CoverageReport(NamedTuple):
     """How the files of the question were answered for; `skipped` could not be read."""
 
     files: int
@@ -88,8 +85,7 @@ class CoverageReport:
     skipped: int
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCount:
+class SessionCount(NamedTuple):
     """How many hits a session holds."""
 
     path: str
@@ -97,8 +93,7 @@ class SessionCount:
     hits: int
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(NamedTuple):
     """`total` and `sessions` are None where the page alone was asked for and more follows.
 
     `by_session` is what they count, newest session first; empty where they are None.

@@ -9,8 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -19,8 +18,7 @@ from sessionindex.errors import IndexLocked
 NAME: Final = "writer.lock"
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """The process that holds the writer lock; `since` in milliseconds."""
 
     pid: int
