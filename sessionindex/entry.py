@@ -188,7 +188,7 @@ def text(entry: Entry) -> str | None:
 
 # --- the kinds of search -----------------------------------------------------------------------
 
-_ESCAPED: Final = re.compile('["\\\\\x00-\x1f\ud800-\udfff]')
+_ESCAPED: Final = '["\\\\\x00-\x1f\ud800-\udfff]'  # compiled at its first use
 _SIGNATURES: Final = frozenset({"thinkingSignature", "textSignature", "thoughtSignature"})
 
 
@@ -200,7 +200,7 @@ def is_escaped(string: str) -> bool:
     """Whether JSON shows a string otherwise than it is; the fast tests first."""
     if "\n" in string or '"' in string or "\\" in string:
         return True
-    return not string.isprintable() and _ESCAPED.search(string) is not None
+    return not string.isprintable() and re.search(_ESCAPED, string) is not None
 
 
 def json_blocks(value: Any) -> Blocks:

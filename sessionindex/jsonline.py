@@ -82,7 +82,7 @@ def compact(value: Any) -> str:
 
 _LONG: Final = b"0" * 19
 _BEFORE_NUMBER: Final = frozenset(b":,[ \t\r\n+-eE")
-_IN_STRING: Final = re.compile(rb'[^\\]\\":')
+_IN_STRING: Final = rb'[^\\]\\":'
 _DIGITS: Final = bytes(48 if 48 <= c <= 57 else 32 for c in range(256))
 
 
@@ -100,7 +100,7 @@ def _has_long_number(data: bytes) -> bool:
     while start >= 0:
         before = data[max(0, start - 4) : start]
         # An escaped quote before the colon: a log in a string, with its nanoseconds.
-        if not before or (before[-1] in _BEFORE_NUMBER and not _IN_STRING.fullmatch(before)):
+        if not before or (before[-1] in _BEFORE_NUMBER and not re.fullmatch(_IN_STRING, before)):
             return True
         end = digits.find(b" ", start)
         start = digits.find(_LONG, end) if end >= 0 else -1
@@ -133,7 +133,7 @@ _READER: Final = json.JSONDecoder(
 )
 INVALID: Final = "line is not valid JSON: it cannot be parsed"
 TOO_DEEP: Final = f"line is not valid JSON: nested deeper than {MAX_DEPTH} levels"
-_STRUCTURE: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.S)
+_STRUCTURE: Final = r'(?s)"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]'  # compiled where it is used
 
 
 def _exact(text: str) -> Any:
@@ -141,7 +141,7 @@ def _exact(text: str) -> Any:
     depth = deepest = 0
     # Few brackets cannot be deep, and counting them is what is fast.
     shallow = text.count("[") + text.count("{") <= MAX_DEPTH
-    for found in () if shallow else _STRUCTURE.finditer(text):
+    for found in () if shallow else re.finditer(_STRUCTURE, text):
         mark = found[0]
         if mark in "[{":
             depth += 1

@@ -19,10 +19,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from sessionindex import access, asking, conversation, settings
+from sessionindex import access, asking, settings
 from sessionindex.access import Policy
 from sessionindex.contracts.search_sessions import SearchResult
-from sessionindex.conversation import Spoken
 from sessionindex.errors import (
     IndexUnusable,
     NotFound,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from sessionindex.check import CheckReport
     from sessionindex.contracts.list_sessions import ListResult
     from sessionindex.contracts.session_entries import EntriesResult
+    from sessionindex.conversation import Spoken
     from sessionindex.ingest import Ingest, Progress, RefreshReport
     from sessionindex.status import Status
 
@@ -236,6 +236,8 @@ class SessionIndex(RecoveryTools, Trimming):
         `session` is a path, an id, or a beginning of an id that is unique. Straight from the file.
         Raises NotFound where the line holds no entry, SessionFileError, AccessDenied.
         """
+        from sessionindex import conversation
+
         if count < 0:
             raise ParameterError("count must not be negative")
         policy = self._present.policy()
@@ -260,6 +262,8 @@ class SessionIndex(RecoveryTools, Trimming):
         self, result: SearchResult, count: int
     ) -> dict[tuple[str, int], tuple[Spoken, ...]]:
         """By path and line, each hit of a page between its neighbours; gone ones are left out."""
+        from sessionindex import conversation
+
         lines: dict[str, list[int]] = {}
         for hit in result.hits:
             lines.setdefault(hit.session_path, []).append(hit.line_no)
@@ -284,6 +288,8 @@ class SessionIndex(RecoveryTools, Trimming):
 
     def first_words(self, path: str) -> str | None:
         """How a session of an answer begins: the first words of its user; None without any."""
+        from sessionindex import conversation
+
         try:
             listed = identity(os.lstat(path))
         except OSError:

@@ -58,6 +58,7 @@ class _Open:
         self.lock = threading.Lock()
         self.reader: tuple[object, Reader] | None = None
         self.damage: tuple[object, SessionIndexError] | None = None
+        self.asked = False
         self.standing: Standing | None = None  # from the second question on
 
 
@@ -185,11 +186,13 @@ class Present:
         if reader is None:
             return catalog.take
         with self._open.lock:
+            if not self._open.asked:
+                self._open.asked = True
+                return catalog.take
             if self._open.standing is None:
                 from sessionindex.standing import Standing
 
                 self._open.standing = Standing()
-                return catalog.take
             return self._open.standing.take
 
     def confined(self, path: str, policy: Policy) -> str:

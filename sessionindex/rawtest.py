@@ -39,12 +39,12 @@ _count: Callable[..., int] = stringzilla.count
 _find_caseless: Callable[..., int] = stringzilla.utf8_uncased_search
 
 _NOT_IN_FILES: Final = re.compile("[\n\ufffd\ud800-\udfff]+")
-_PUNCTUATION: Final = re.compile('[\n\ufffd\ud800-\udfff{}\\[\\],:"]+')
-_EITHER: Final = re.compile('[\x00-\x1f\ufffd\ud800-\udfff{}\\[\\],:"\\\\]+')
+_PUNCTUATION: Final = '[\n\ufffd\ud800-\udfff{}\\[\\],:"]+'
+_EITHER: Final = '[\x00-\x1f\ufffd\ud800-\udfff{}\\[\\],:"\\\\]+'
 _NUMBER: Final = re.compile(r"[0-9eE+.\-]+")
 _FRAME: Final = "tool_result "
 _NAMELESS: Final = "unknown"
-_ODD: Final = re.compile(rb"\\u(?!00(?:1[0-9a-f]|0[0-7bef]))")
+_ODD: Final = rb"\\u(?!00(?:1[0-9a-f]|0[0-7bef]))"
 
 
 class Part(NamedTuple):
@@ -184,7 +184,7 @@ class _Escapes:
             rest -= _count(block, usual, place)
             if not rest:
                 return slash
-        found = _ODD.search(block, place)
+        found = re.compile(_ODD).search(block, place)
         if found is None:
             return slash
         return found.start() if slash < 0 else min(slash, found.start())
@@ -238,7 +238,7 @@ def _as_compact_json(term: str, case_sensitive: bool) -> tuple[Part, ...]:
     between = _EITHER if "\n" in term else _PUNCTUATION
     pieces = [
         piece
-        for piece in between.split(term)
+        for piece in re.split(between, term)
         if piece and not _NUMBER.fullmatch(piece) and piece.lower() not in "null"
     ]
     return tuple(_part(piece, case_sensitive) for piece in pieces)

@@ -19,15 +19,15 @@ from json.encoder import encode_basestring
 from typing import Any, Final
 
 WHITE: Final = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-_SPACES = re.compile(f"[{WHITE}]+")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPACES = f"[{WHITE}]+"  # compiled where it is used, and kept by `re`: not by every start
+_SURROGATE = "[\ud800-\udfff]"
 BLANKS: Final = WHITE.replace("\u2000-\u200a", "".join(map(chr, range(0x2000, 0x200B))))
 """Every white-space character, for `str.strip`."""
 
 
 def squeeze(text: str) -> str:
     """The text with each run of white space made one blank, and none at its ends."""
-    return _SPACES.sub(" ", text).strip(" ")
+    return re.sub(_SPACES, " ", text).strip(" ")
 
 
 def is_blank(text: str) -> bool:
@@ -88,8 +88,8 @@ def _digits(value: int) -> str:
 def quoted(text: str) -> str:
     """A string as JSON.stringify writes it."""
     body = encode_basestring(text)
-    if not body.isascii() and _SURROGATE.search(body):
-        body = _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", body)
+    if not body.isascii() and re.search(_SURROGATE, body):
+        body = re.sub(_SURROGATE, lambda found: f"\\u{ord(found[0]):04x}", body)
     return body
 
 

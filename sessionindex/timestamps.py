@@ -42,14 +42,14 @@ _DAYS_BEFORE_1970 = 719_528  # counted from 0000-01-01
 _PAIRS = {f"{number:02}": number for number in range(100)}
 _DIGITS = {str(number): number for number in range(10)}
 
-_STORED = re.compile(
+_STORED = (  # `re` keeps what it has compiled; these are not needed by every start
     r"(?P<year>[0-9]{4}|[+-][0-9]{6})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2}))?)?"
     r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
     r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]+))?)?"
     r"(?P<zone>[Zz]|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
 # The shape of a bound; `stored` then decides whether its numbers make an instant.
-_BOUND = re.compile(
+_BOUND = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(?P<time>T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
     r"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
@@ -92,7 +92,7 @@ def bound(name: str, value: object) -> tuple[int, int]:
 
     Raises ParameterError.
     """
-    shape = _BOUND.fullmatch(value) if isinstance(value, str) else None
+    shape = re.fullmatch(_BOUND, value) if isinstance(value, str) else None
     reading = stored(shape[0]) if shape else None
     if shape is None or reading is None:
         raise ParameterError(
@@ -134,7 +134,7 @@ def stored(text: str) -> tuple[int, bool] | None:
 
 
 def _stored_of_any_form(text: str) -> tuple[int, bool] | None:
-    form = _STORED.fullmatch(text)
+    form = re.fullmatch(_STORED, text)
     if form is None or form["year"] == "-000000":
         return None
     fraction = form["fraction"] or "0"

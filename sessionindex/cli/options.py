@@ -146,7 +146,7 @@ class Bar:
             sys.stderr.flush()
 
 
-_AGO: Final = re.compile(r"([0-9]+)\s*(m|h|d|w)")
+_AGO: Final = r"([0-9]+)\s*(m|h|d|w)"
 _UNIT_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
 
@@ -162,7 +162,7 @@ def moment(value: str | None, *, now_ms: int | None = None) -> str | None:
             noon = time.mktime((day.tm_year, day.tm_mon, day.tm_mday - 1, 12, 0, 0, 0, 0, -1))
             day = time.localtime(noon)
         return time.strftime("%Y-%m-%d", day)
-    found = _AGO.fullmatch(word)
+    found = re.fullmatch(_AGO, word)
     if not found:
         return value
     if len(found[1]) > 6:

@@ -26,7 +26,7 @@ from sessionindex.errors import IndexUnusable
 
 NOTES: Final = "segments.json"
 _META: Final = "meta.json"
-_OURS: Final = re.compile(
+_OURS: Final = (
     r"[0-9a-f]{32}\..+|meta\.json|\.managed\.json|\.tantivy-.*\.lock|\.tmp.*|segments\.json.*"
 )
 _MAGIC: Final = 1337
@@ -90,7 +90,7 @@ def dead(folder: str) -> tuple[int, int]:
 def are_ours(folder: str) -> bool:
     """Whether a folder holds nothing that tantivy or we would not have put there."""
     try:
-        return all(_OURS.fullmatch(name) for name in os.listdir(folder))
+        return all(re.fullmatch(_OURS, name) for name in os.listdir(folder))
     except OSError:
         return False
 
@@ -99,7 +99,7 @@ def remove(folder: str) -> None:
     """Take a generation away, and leave what is not ours."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
-        if _OURS.fullmatch(name) and not os.path.isdir(path):
+        if re.fullmatch(_OURS, name) and not os.path.isdir(path):
             os.unlink(path)
     os.rmdir(folder)
 

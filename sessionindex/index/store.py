@@ -40,11 +40,11 @@ MARKER: Final = "sessionindex.json"
 _NONE: Final = "g0"
 _LOST: Final[dict[str, Any]] = {"format": None, "generation": "g?"}  # ours, but not to be read
 _OWN_FILES: Final = (MARKER, lock.NAME, "watch.json")
-_HALF: Final = re.compile(f"({re.escape(MARKER)}|watch\\.json)\\.[0-9]+\\.new")
+_HALF: Final = f"({re.escape(MARKER)}|watch\\.json)\\.[0-9]+\\.new"
 _GENERATION: Final = re.compile(r"g([0-9]{1,9})")
 
 
-_SYSTEM: Final = re.compile(
+_SYSTEM: Final = (
     "No space left|Read-only file system|Permission denied|Disk quota|Too many open files"
     "|File too large"
     "|index writer was killed"  # what a thread says later of the first of these
@@ -58,7 +58,7 @@ def translated(what: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, RuntimeError, OverflowError, TypeError, LookupError) as error:
-        if _SYSTEM.search(str(error)):
+        if re.search(_SYSTEM, str(error)):
             raise IndexFolderError(f"cannot use the index folder ({what}: {error})", "") from error
         raise IndexUnusable(f"the index is damaged ({what}: {error})", damaged=True) from error
     except BaseException as error:
@@ -284,7 +284,7 @@ class Store:
             if _GENERATION.fullmatch(name) and name != current:
                 with suppress(OSError):  # something that is not ours may be in it
                     segments.remove(path)
-            elif _HALF.fullmatch(name):
+            elif re.fullmatch(_HALF, name):
                 os.unlink(path)
 
 
