@@ -11,13 +11,14 @@ The catalog never writes and never waits. With no records (no index, or `brute`)
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from sessionindex import layout
 from sessionindex.access import Policy
 from sessionindex.coverage import Cursor, Identity, Verdict, judge, settle
-from sessionindex.files import Changed, checksum, edges, open_listed
+from sessionindex.files import Changed, checksum, edges, identity, open_listed
 from sessionindex.index.schema import Record
 from sessionindex.layout import Found, Notes
 from sessionindex.model import PathWarning, Session
@@ -140,3 +141,18 @@ def verdict_of(
         return "stale"
     finally:
         os.close(descriptor)
+
+
+def at(path: str, records: Mapping[str, Record], header_of: layout.Header) -> Found | None:
+    """A file that the index knows already, as it is now; None for whatever needs a walk."""
+    record = records.get(path)
+    if record is None:
+        return None
+    try:
+        listed = os.lstat(path)
+        if not stat.S_ISREG(listed.st_mode):
+            return None
+        session = header_of(path, identity(listed))
+    except (OSError, Changed):
+        return None
+    return None if isinstance(session, str) else Found(path, identity(listed), session, path, None)

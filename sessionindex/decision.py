@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sessionindex import layout
 from sessionindex.coverage import Verdict, judge
@@ -25,8 +24,7 @@ from sessionindex.layout import Found, Tree
 Action = Literal["nothing", "stamp", "append", "rebuild", "drop"]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What is to be done with one file, and why it costs what it costs."""
 
     path: str

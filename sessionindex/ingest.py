@@ -10,23 +10,22 @@ what it shows.
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from sessionindex import layout
+from sessionindex import catalog, layout
 from sessionindex.access import Policy
 from sessionindex.catalog import verdict_of
 from sessionindex.coverage import Identity, Verdict, is_proven
 from sessionindex.decision import Decision, decide, is_under
 from sessionindex.errors import IndexUnusable
-from sessionindex.files import Changed, identity, open_listed, spoken
+from sessionindex.files import Changed, open_listed, spoken
 from sessionindex.index import segments
 from sessionindex.index.reader import Reader
-from sessionindex.index.schema import Record
+from sessionindex.index.schema import Record, Snapshot
 from sessionindex.index.store import Generation, Store
 from sessionindex.index.writer import Writer
 from sessionindex.intake import Intake, begun
@@ -77,14 +76,18 @@ def refresh(
     fresh: bool = False,
     paths: Sequence[str] | None = None,
     progress: Progress | None = None,
-) -> RefreshReport:
+    known: Snapshot | None = None,
+) -> tuple[RefreshReport, Snapshot | None]:
     """Make the index equal to the files; `fresh` builds it anew beside the old one.
 
+    `known` is what was known of the files at some state of the index, and what comes back beside
+    the report what is known now: while the index is in that state, it need not be read again.
     `paths` keeps to these files and to what lies under these folders. Raises IndexLocked and
     IndexFolderError; files that cannot be read are warnings.
     """
     with store.held(kind):
-        return Ingest(store, root, lambda: flat, policy, progress).refresh(paths, fresh=fresh)
+        ingest = Ingest(store, root, lambda: flat, policy, progress, known)
+        return ingest.refresh(paths, fresh=fresh), ingest.snapshot()
 
 
 class Interrupted(Exception):
@@ -106,6 +109,7 @@ class Ingest:
         is_flat: Callable[[], bool],
         policy: Policy,
         progress: Progress | None = None,
+        known: Snapshot | None = None,
     ) -> None:
         self._store = store
         self._root = root
@@ -114,6 +118,7 @@ class Ingest:
         self._policy = policy
         self._progress = None if policy.is_bound else progress  # bytes of whoever they are
         self._open: tuple[Generation, dict[str, Record]] | None = None
+        self._known = known
         self.interrupted: Callable[[], bool] = lambda: False
 
     def refresh(self, paths: Sequence[str] | None = None, *, fresh: bool = False) -> RefreshReport:
@@ -137,7 +142,7 @@ class Ingest:
         known, self._open = self._open, None  # what fails leaves nothing that can be trusted
         if fresh or known is None or self._store.state() is None:  # its marker was lost
             generation = self._store.generation(fresh=fresh)
-            records = dict(Reader(generation.index, self._root).records())
+            records = self._records(generation)
         else:
             generation, records = known
             segments.verify(generation.folder)  # somebody may have damaged it meanwhile
@@ -153,6 +158,23 @@ class Ingest:
         self._store.touch()
         self._open = generation, records
         return self._report(tree, run, time.monotonic() - began, told=told)
+
+    def _records(self, generation: Generation) -> dict[str, Record]:
+        """What the index knows of the files: as it was told of, if it is in that state still."""
+        known = self._known
+        # A generation beside the current one has a state of its own: nothing is in it.
+        if (
+            known is not None
+            and generation.published
+            and known[:2] == (self._store.state(), time.tzname)
+        ):
+            return dict(known.records)
+        return dict(Reader(generation.index, self._root).records())
+
+    def snapshot(self) -> Snapshot | None:
+        """What the index knows of the files now; only whoever holds the lock can say it."""
+        state = self._store.state()
+        return Snapshot(state, time.tzname, self._open[1]) if self._open and state else None
 
     def _advanced(self, done: int, total: int) -> None:
         if self.interrupted():
@@ -180,7 +202,7 @@ class Ingest:
             self._flat = self._is_flat()
             tree = self._walked(header_of, None)
             return tree, decide(tree, verdicts, records) if tree.readable else []
-        sessions = [found for path in paths if (found := _at(path, records, header_of))]
+        sessions = [found for path in paths if (found := catalog.at(path, records, header_of))]
         there = {found.path for found in sessions}
         rest = [path for path in paths if path not in there]
         decisions = decide(Tree(tuple(sessions), ()), verdicts, {p: records[p] for p in there})
@@ -251,21 +273,6 @@ class Ingest:
             dict(sorted(problems.items())),
             tuple(sorted(set(warnings), key=lambda warning: (warning.path, warning.reason))),
         )
-
-
-def _at(path: str, records: Mapping[str, Record], header_of: layout.Header) -> Found | None:
-    """A file that the index knows already, as it is now; None for whatever needs a walk."""
-    record = records.get(path)
-    if record is None:
-        return None
-    try:
-        listed = os.lstat(path)
-        if not stat.S_ISREG(listed.st_mode):
-            return None
-        session = header_of(path, identity(listed))
-    except (OSError, Changed):
-        return None
-    return None if isinstance(session, str) else Found(path, identity(listed), session, path, None)
 
 
 class _Run:

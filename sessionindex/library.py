@@ -314,7 +314,7 @@ class SessionIndex(RecoveryTools, Trimming):
 
         if isinstance(paths, str):
             raise ParameterError("paths must be a list of paths")
-        report = ingest.refresh(
+        report, known = ingest.refresh(
             self._present.store,
             self.root.path,
             flat=self._present.is_flat(),
@@ -323,8 +323,9 @@ class SessionIndex(RecoveryTools, Trimming):
             fresh=rebuild or self._present.is_given_up,
             paths=None if paths is None else [self._present.spelled(path) for path in paths],
             progress=progress,
+            known=self._present.snapshot(),
         )
-        self._present.give_up(None)
+        self._present.renew(known)
         return report
 
     @contextmanager

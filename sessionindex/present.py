@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from sessionindex.errors import (
     SessionIndexError,
 )
 from sessionindex.index.reader import Reader
+from sessionindex.index.schema import Snapshot
 from sessionindex.index.store import Store
 from sessionindex.layout import Found
 from sessionindex.selection import named_path
@@ -58,6 +60,7 @@ class _Open:
         self.lock = threading.Lock()
         self.reader: tuple[object, Reader] | None = None
         self.damage: tuple[object, SessionIndexError] | None = None
+        self.known: Snapshot | None = None
         self.asked = False
         self.standing: Standing | None = None  # from the second question on
 
@@ -161,6 +164,20 @@ class Present:
         with self._open.lock:
             self._open.damage = (self.store.state(), error) if error else None
             self._open.reader = None
+
+    def snapshot(self) -> Snapshot | None:
+        """What is known of the files at the state of the index that was last seen."""
+        with self._open.lock:
+            if self._open.reader is None:
+                return self._open.known
+            state, reader = self._open.reader
+        return Snapshot(state, time.tzname, reader.records())
+
+    def renew(self, known: Snapshot | None) -> None:
+        """Open the index again when it is asked; `known` is what a refresh left behind."""
+        self.give_up(None)
+        with self._open.lock:
+            self._open.known = known
 
     @property
     def is_given_up(self) -> bool:

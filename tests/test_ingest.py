@@ -17,6 +17,7 @@ from test_durability import SLOW
 from sessionindex import coverage, ingest, intake, layout
 from sessionindex.errors import IndexUnusable
 from sessionindex.index import segments
+from sessionindex.index.reader import Reader
 
 
 @pytest.fixture
@@ -397,6 +398,37 @@ def test_a_file_that_is_listed_twice(store: Store, monkeypatch: pytest.MonkeyPat
         assert counts(store.index.refresh())["appended"] == 1
     assert store.index.status().entries == 2
     assert store.index.check().differences == ()
+
+
+def test_what_is_known_of_the_files_is_not_read_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the next refresh of the same program, unless somebody else has written meanwhile."""
+    reads: list[object] = []
+    all_records = Reader.all_records
+    monkeypatch.setattr(
+        Reader, "all_records", lambda reader: reads.append(reader) or all_records(reader)
+    )
+    path = store.put("a", session("a").user("needle"))
+    store.index.refresh()
+    reads.clear()
+    for _ in range(3):
+        append(path, session("x").user("needle").tail(1))
+        assert counts(store.index.refresh())["appended"] == 1
+    assert not reads
+    assert ask(store.index, "needle").total == 4
+    other = store.open()
+    append(path, session("x").user("needle").tail(1))
+    store.put("b", session("b").user("needle"))
+    other.refresh()
+    reads.clear()
+    append(path, session("x").user("needle").tail(1))
+    assert counts(store.index.refresh())["appended"] == 1
+    assert reads
+    assert ask(store.index, "needle").total == 7
+    assert counts(store.index.refresh(rebuild=True))["added"] == 2
+    assert store.index.status().entries == 7
+    assert store.index.check(None).differences == ()
 
 
 def test_what_a_session_launched_comes_and_goes_with_it(store: Store) -> None:
