@@ -7,6 +7,7 @@ of it is drawn before the first file is written, so each file can have its own r
 
 from __future__ import annotations
 
+from base64 import b64encode
 from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -123,6 +124,11 @@ def places(rng: Random, sizes: Sequence[int]) -> list[list[tuple[int, str]]]:
             number = bisect(ends, offset)
             places[number].append((offset - ends[number] + sizes[number], text))
     return [sorted(due) for due in places]
+
+
+def base64(rng: Random, length: int) -> str:
+    """About so many characters of a signature or an image."""
+    return b64encode(rng.randbytes(length * 3 // 4)).decode()
 
 
 def uuid(rng: Random, ms: int) -> str:

@@ -8,7 +8,6 @@ a file goes on until all of its needles are planted.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -16,7 +15,7 @@ from random import Random
 from typing import Any
 
 import orjson
-from corpus_plan import Plan, iso, uuid
+from corpus_plan import Plan, base64, iso, uuid
 from corpus_text import CODE, OUTPUT, Stock, cycled
 
 Entry = dict[str, Any]
@@ -27,10 +26,6 @@ TOPIC, FRESH = 600, 3  # words that share their words; how many of them go for a
 INDENTS = (0, 2, 4, 4, 8)
 TOOLS = ("bash", "read", "edit", "write", "grep", "find", "webfetch", "subagent")
 TOOL_WEIGHTS = (56, 26, 9, 5, 2, 1, 1, 0.2)
-
-
-def _base64(rng: Random, length: int) -> str:
-    return b64encode(rng.randbytes(length * 3 // 4)).decode()
 
 
 class Session:
@@ -206,7 +201,7 @@ class Session:
             text = f"**{self._prose(rng.randrange(20, 54)).strip()}**"
         else:
             text = self._prose(self._length(290, 1.0))
-        signature = _base64(rng, self._length(700, 1.0, 65_000))
+        signature = base64(rng, self._length(700, 1.0, 65_000))
         return {"type": "thinking", "thinking": text, "thinkingSignature": signature}
 
     def _text_block(self) -> Entry:
@@ -225,7 +220,7 @@ class Session:
         for _ in range(rng.choices((1, 2, 3), (86, 11, 3))[0]):
             name = "subagent" if self.runs else rng.choices(TOOLS, TOOL_WEIGHTS)[0]
             arguments, text, details = TOOL_MAKERS[name](self)
-            call = f"call_{_base64(rng, 24)}|fc_{rng.randbytes(24).hex()}"
+            call = f"call_{base64(rng, 24)}|fc_{rng.randbytes(24).hex()}"
             blocks.append({"type": "toolCall", "id": call, "name": name, "arguments": arguments})
             result: Entry = {"toolCallId": call, "toolName": name}
             result["content"] = [{"type": "text", "text": text}]
@@ -235,7 +230,7 @@ class Session:
         yield self._assistant(blocks, "toolUse")
         for result in results:
             if rng.random() < 1 / 300:
-                data = "iVBORw0KGgo" + _base64(rng, self._length(25_000, 0.8, 300_000))
+                data = "iVBORw0KGgo" + base64(rng, self._length(25_000, 0.8, 300_000))
                 result["content"].append({"type": "image", "data": data, "mimeType": "image/png"})
             yield self._message("toolResult", result)
 

@@ -751,7 +751,7 @@ def same(store: Store, draw: random.Random) -> None:
 # --- everything at once --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seconds", [10, pytest.param(600, marks=SLOW)])
+@pytest.mark.parametrize("seconds", [30, pytest.param(600, marks=SLOW)])
 def test_everything_at_once(seconds: int, store: Store, start: Start) -> None:
     """Writers, a watcher and readers; every answer is that of the files at its moment."""
     fill(store.root, files=10, lines=20)
