@@ -175,6 +175,8 @@ class _Escapes:
     def find(self, block: bytes, start: int = 0) -> int:
         """The first place of one at or after `start`, or -1."""
         slash = _find(block, b"\\/", start)
+        while slash > 0 and _is_escaped(block, slash):
+            slash = _find(block, b"\\/", slash + 2)
         place = _find(block, b"\\u", start)
         if place < 0:
             return slash
@@ -184,10 +186,21 @@ class _Escapes:
             rest -= _count(block, usual, place)
             if not rest:
                 return slash
-        found = re.compile(_ODD).search(block, place)
+        odd = re.compile(_ODD)
+        found = odd.search(block, place)
+        while found is not None and _is_escaped(block, found.start()):
+            found = odd.search(block, found.end())
         if found is None:
             return slash
         return found.start() if slash < 0 else min(slash, found.start())
+
+
+def _is_escaped(block: bytes, place: int) -> bool:
+    """Whether the backslash at this place belongs to one before it: a path, code, JSON in JSON."""
+    before = place
+    while before and block[before - 1] == 0x5C:
+        before -= 1
+    return (place - before) % 2 == 1
 
 
 _ESCAPES: Final = _Escapes()
