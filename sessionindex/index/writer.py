@@ -23,7 +23,7 @@ from sessionindex.index import schema, segments
 from sessionindex.index.schema import Record
 from sessionindex.index.store import Generation, translated
 
-BATCH: Final = 64_000_000
+BATCH: Final = 48_000_000
 """Characters of text after which a commit must come: tantivy queues without regard to size."""
 
 
@@ -42,10 +42,10 @@ def scale(expected: int) -> Scale:
     merging. A large one is given bigger segments: merges of merges would map hundreds of megabytes.
     """
     if expected <= 16_000_000:
-        return Scale(1, 15_000_000, BATCH // 2)
+        return Scale(1, 15_000_000, BATCH * 2 // 3)
     if expected <= 800_000_000:
-        return Scale(2, 64_000_000, BATCH // 2)
-    return Scale(2, 128_000_000, BATCH)
+        return Scale(2, 64_000_000, BATCH * 2 // 3)
+    return Scale(2, 112_000_000, BATCH)
 
 
 class Writer:
