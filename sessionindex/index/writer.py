@@ -44,7 +44,7 @@ def scale(expected: int) -> Scale:
     if expected <= 16_000_000:
         return Scale(1, 15_000_000, BATCH * 2 // 3)
     if expected <= 800_000_000:
-        return Scale(2, 64_000_000, BATCH * 2 // 3)
+        return Scale(2, 64_000_000, BATCH)
     return Scale(2, 112_000_000, BATCH)
 
 
