@@ -37,6 +37,7 @@ def spoken(error: OSError) -> str:
     return f"{name}: {os.strerror(error.errno or errno.EIO)}"
 
 
+_MOUNTS: Final = "/proc/self/mountinfo"
 _LOCAL: Final = frozenset({"ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs"})
 
 
@@ -49,7 +50,7 @@ def keeps_folder_times(device: int) -> bool:
     """
     number = f"{os.major(device)}:{os.minor(device)}"
     try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+        with open(_MOUNTS, encoding="utf-8", errors="replace") as mounts:
             rows = [line.partition(" - ") for line in mounts]
     except OSError:
         return False

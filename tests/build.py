@@ -18,6 +18,16 @@ from typing import Any
 BEGAN = datetime(2026, 9, 10, 9, tzinfo=UTC)
 CWD = "/home/dev/src/app"
 PROJECT = "--home-dev-src-app--"
+TOOLS = [
+    "search_sessions",
+    "list_sessions",
+    "session_entries",
+    "session_overview",
+    "session_read_section",
+    "session_search",
+    "session_recovery_context",
+]
+DENIED = "session is outside the projects allowed by piRetrospect.allowedProjects"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

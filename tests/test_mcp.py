@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from build import session
+from build import DENIED, TOOLS, session
 from jsonschema import Draft202012Validator
 from mcp import ClientSession, StdioServerParameters, stdio_client, types
 from scratch import Store
@@ -32,17 +32,7 @@ from sessionindex.wire.entries import SHAPES as ENTRIES
 from sessionindex.wire.search import SHAPES as SEARCH
 
 SAMPLE = Path(sessionindex.__file__).parent / "sample"
-NAMES = [
-    "search_sessions",
-    "list_sessions",
-    "session_entries",
-    "session_overview",
-    "session_read_section",
-    "session_search",
-    "session_recovery_context",
-]
 STATION = "2026-05-14T09-12-00-000Z_019e2b1c-0f3a-7c55-9d20-6b1f5a2c9001.jsonl"
-DENIED = "session is outside the projects allowed by piRetrospect.allowedProjects"
 
 
 @dataclass
@@ -65,7 +55,7 @@ class Client:
         asked.validate(params)
         answered.validate(told)
         most = params.get("maxBytes", 20_000)
-        if name in NAMES[:3]:
+        if name in TOOLS[:3]:
             assert len(result.content[0].text.encode()) <= most
         assert isinstance(told, dict)
         return told
@@ -153,7 +143,7 @@ def test_what_a_client_is_told(home: Home) -> None:
         first, second, *_ = (client.started.instructions or "").splitlines()
         assert "past Pi coding sessions" in first and len(first) < 120
         assert "untrusted text of past sessions" in second
-        assert list(client.tools) == NAMES
+        assert list(client.tools) == TOOLS
         for tool in client.tools.values():
             hints = tool.annotations
             assert hints is not None
@@ -213,7 +203,7 @@ def test_the_environment_names_the_running_session(home: Home) -> None:
 
 def test_without_a_session_the_recovery_tools_say_what_to_do(home: Home) -> None:
     async def story(client: Client) -> None:
-        for name in NAMES[3:]:
+        for name in TOOLS[3:]:
             told = await client.call(name, **({"query": "x"} if name == "session_search" else {}))
             assert "sessionindex mcp --session FILE" in told["content"]
 

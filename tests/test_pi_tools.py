@@ -9,23 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from build import put, session
+from build import DENIED, TOOLS, put, session
 from pi_files import lines
 from pi_rpc import Place
 
 from sessionindex import SessionIndexError
 
-NAMES = [
-    "search_sessions",
-    "list_sessions",
-    "session_entries",
-    "session_overview",
-    "session_read_section",
-    "session_search",
-    "session_recovery_context",
-]
 README = Path(__file__).parent.parent / "README.md"
-DENIED = "session is outside the projects allowed by piRetrospect.allowedProjects"
 
 
 def of_past(place: Place, name: str) -> str:
@@ -46,7 +36,7 @@ def script(calls: list[tuple[str, Any]]) -> str:
 def test_pi_starts_quietly_with_all_tools(place: Place) -> None:
     """Wherever the command is: the extension knows who installed it."""
     with place.pi(PATH=os.defpath) as pi:
-        assert pi.returned("ALL_TOOLS.map((one) => one.name)")[-len(NAMES) :] == NAMES
+        assert pi.returned("ALL_TOOLS.map((one) => one.name)")[-len(TOOLS) :] == TOOLS
         assert pi.notices == []
     assert "past-sessions" in place.requests()[0]["system"]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from build import append, session
+from build import DENIED, append, session
 from scratch import Store
 from terminal import environment, pipe
 
@@ -24,8 +24,6 @@ from sessionindex import SessionIndex
 from sessionindex.errors import AccessDenied, ParameterError
 from sessionindex.index.reader import Reader
 from sessionindex.serve import answer
-
-DENIED = "session is outside the projects allowed by piRetrospect.allowedProjects"
 
 
 def allowing(*projects: str) -> dict[str, Any]:

@@ -12,15 +12,16 @@ import pytest
 from build import PROJECT, append, session
 from scratch import Store, ask
 
-from sessionindex import SessionIndex, coverage, files, layout
+from sessionindex import SessionIndex, coverage, files, layout, standing
 
 OTHER = "--r-other--"
 
 
 @pytest.fixture(autouse=True)
 def proving(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A racy interval that a test can wait for."""
+    """A racy interval that a test can wait for, on whatever the scratch folder lies."""
     monkeypatch.setattr(coverage, "RACY_NS", 30_000_000)
+    monkeypatch.setattr(standing, "keeps_folder_times", lambda device: True)
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ def test_an_unknown_file_system_proves_nothing(
 ) -> None:
     index = filled(store)
     rested(index, walks)
-    monkeypatch.setattr("sessionindex.standing.keeps_folder_times", lambda device: False)
+    monkeypatch.setattr(standing, "keeps_folder_times", lambda device: False)
     store.put("e", session("e").user("needle"))
     for _ in range(4):
         walks.clear()
@@ -184,6 +185,27 @@ def test_an_unknown_file_system_proves_nothing(
         assert len(walks) == 1
 
 
-def test_which_file_systems_are_trusted() -> None:
-    """No device of a number that nobody mounted, whatever the machine is."""
-    assert files.keeps_folder_times(os.makedev(250, 77)) is False
+@pytest.mark.parametrize(
+    ("kind", "trusted"),
+    [("ext4", True), ("xfs", True), ("tmpfs", True), ("nfs4", False), ("fuse.sshfs", False)],
+)
+def test_which_file_systems_are_trusted(
+    kind: str, trusted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what the system says is mounted; never a device that it does not name."""
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 1 8:1 / / rw,relatime shared:1 - btrfs /dev/sda1 rw\n"
+        f"41 22 250:77 / /home/a\\040b rw,noatime shared:9 master:2 - {kind} /dev/x rw\n"
+    )
+    monkeypatch.setattr(files, "_MOUNTS", str(mounts))
+    files.keeps_folder_times.cache_clear()
+    try:
+        assert files.keeps_folder_times(os.makedev(250, 77)) is trusted
+        assert files.keeps_folder_times(os.makedev(8, 1)) is False
+        assert files.keeps_folder_times(os.makedev(8, 2)) is False
+        monkeypatch.setattr(files, "_MOUNTS", str(tmp_path / "none"))
+        files.keeps_folder_times.cache_clear()
+        assert files.keeps_folder_times(os.makedev(250, 77)) is False
+    finally:
+        files.keeps_folder_times.cache_clear()

@@ -10,7 +10,7 @@ import click
 from sessionindex import SessionIndex, clients
 from sessionindex.cli import options
 from sessionindex.cli.render import harmless
-from sessionindex.settings import current_session, find_root, index_home
+from sessionindex.settings import current_session
 
 _EXAMPLES = """\b
 Examples:
@@ -68,13 +68,7 @@ def command(
 
 def _options(session: str | None, projects: tuple[str, ...], where: dict[str, Any]) -> list[str]:
     """The options that were given, with absolute paths."""
-    given = []
-    if where["root"]:
-        given += ["--root", find_root(where["root"]).path]
-    if where["layout"]:
-        given += ["--layout", where["layout"]]
-    if where["index_dir"]:
-        given += ["--index-dir", index_home(where["index_dir"])]
+    given = options.root_words(where)
     if session is not None:
         given += ["--session", current_session(session) or ""]
     for project in projects:

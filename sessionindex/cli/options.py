@@ -19,6 +19,7 @@ from sessionindex.errors import (
     SessionIndexError,
 )
 from sessionindex.model import PathWarning
+from sessionindex.settings import find_root, index_home
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -39,6 +40,18 @@ def root_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def root_words(where: dict[str, Any]) -> list[str]:
+    """The root options that were given, with absolute paths: for what starts elsewhere."""
+    given = []
+    if where["root"]:
+        given += ["--root", find_root(where["root"]).path]
+    if where["layout"]:
+        given += ["--layout", where["layout"]]
+    if where["index_dir"]:
+        given += ["--index-dir", index_home(where["index_dir"])]
+    return given
 
 
 def color_option(command: Command) -> Command:

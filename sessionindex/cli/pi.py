@@ -13,11 +13,10 @@ from sessionindex import settings
 from sessionindex.cli import options
 from sessionindex.cli.render import harmless
 from sessionindex.pi import installer, surroundings
-from sessionindex.pi.extension import Piece, pieces
 from sessionindex.pi.extension import command as started
+from sessionindex.pi.extension import pieces
 from sessionindex.pi.installer import Found
 from sessionindex.pi.surroundings import Rival
-from sessionindex.settings import find_root, index_home
 from sessionindex.wire.output import dumps
 
 
@@ -50,7 +49,7 @@ def install(dry_run: bool, as_json: bool, **where: Any) -> int:
     Only with --root is that root searched whatever Pi is started with. Files that this program did
     not make are left alone, and then nothing is written: exit status 2.
     """
-    found = installer.plan(_pieces(where))
+    found = installer.plan(pieces(options.root_words(where)))
     if not dry_run:
         installer.install(found)
     words = _words(dry_run, missing="written", outdated="replaced", installed="there already")
@@ -68,7 +67,7 @@ def install(dry_run: bool, as_json: bool, **where: Any) -> int:
 @options.root_options
 def uninstall(dry_run: bool, as_json: bool, **where: Any) -> int:
     """Remove the extension and the skill, if this program made them. The index stays."""
-    found = [installer.look(piece) for piece in _pieces(where)]
+    found = [installer.look(piece) for piece in pieces(options.root_words(where))]
     if not dry_run:
         installer.uninstall(found)
     words = _words(dry_run, missing="not there", outdated="removed", installed="removed")
@@ -86,7 +85,7 @@ def status(as_json: bool, **where: Any) -> int:
 
     Exit status 0 where Pi loads it and it can start the program, 1 where not.
     """
-    found = [installer.look(piece) for piece in _pieces(where)]
+    found = [installer.look(piece) for piece in pieces(options.root_words(where))]
     extension = found[0]
     agent, user = settings.agent_dir(), settings.user()
     off = surroundings.switched_off(extension.piece.path, agent, user or {})
@@ -121,17 +120,6 @@ def status(as_json: bool, **where: Any) -> int:
     for name, value in rows:
         print(f"{name:>12}  {harmless(value)}")
     return 0 if works else 1
-
-
-def _pieces(where: dict[str, Any]) -> tuple[Piece, ...]:
-    given = []
-    if where["root"]:
-        given += ["--root", find_root(where["root"]).path]
-    if where["layout"]:
-        given += ["--layout", where["layout"]]
-    if where["index_dir"]:
-        given += ["--index-dir", index_home(where["index_dir"])]
-    return pieces(given)
 
 
 def _words(dry_run: bool, **done: str) -> dict[str, str]:

@@ -125,28 +125,13 @@ def watch(
         root.path,
         layout,
         settings.index_home(index_dir, env=env, cwd=cwd) if index_dir else None,
-        tuple(_surroundings(env, cwd).items()),
+        tuple(settings.surroundings(env, cwd=cwd).items()),
     )
     for text in (*found.command, *(value for _, value in found.environment)):
         if _UNWRITABLE.search(text):
             raise ServiceError(f"a service cannot be made for a name like this: {text}")
     if not sys.executable and python is None:
         raise ServiceError("a service needs to know where Python is, and it does not say")
-    return found
-
-
-def _surroundings(env: Mapping[str, str], cwd: str | None) -> dict[str, str]:
-    """The variables that decide where things are; what is relative is so to this folder."""
-    found = {}
-    if env.get("PI_CODING_AGENT_DIR"):
-        found["PI_CODING_AGENT_DIR"] = settings.agent_dir(env, cwd=cwd)
-    if env.get("PI_CODING_AGENT_SESSION_DIR"):
-        root = settings.find_root(None, env=env, cwd=cwd)
-        found["PI_CODING_AGENT_SESSION_DIR"] = root.path
-    if env.get("SESSIONINDEX_DIR"):
-        found["SESSIONINDEX_DIR"] = settings.index_home(None, env=env, cwd=cwd)
-    if os.path.isabs(env.get("XDG_CACHE_HOME", "")):  # a relative one is to be ignored
-        found["XDG_CACHE_HOME"] = env["XDG_CACHE_HOME"]
     return found
 
 
