@@ -75,7 +75,7 @@ def take(
 
     def header_of(path: str, listed: Identity) -> Session | str:
         record = records.get(path)
-        if record is not None and _at_sight(listed, record):
+        if record is not None and at_sight(listed, record):
             return record.session
         seen[path], head = judged(path, listed, record, headers_only=headers_only)
         return head
@@ -91,7 +91,7 @@ def take(
     return Catalog(tuple(files), tree.warnings, tree.readable)
 
 
-def _at_sight(listed: Identity, record: Record) -> bool:
+def at_sight(listed: Identity, record: Record) -> bool:
     """Whether `judge` would say fresh, without thousands of calls of it."""
     known, proven, offset, lines, *_ = record.cursor
     return bool(proven and lines and known == listed and offset == listed[2])

@@ -9,8 +9,9 @@ For every file whose indexed prefix still stands, against a fresh parse of exact
 - the entries: each line once, at its place, with its instant, type and role; none too many;
 - the grams of a sample of lines, or of all: each line is found by every gram of its texts;
 
-and for the index as a whole: one record a file, and no entry without a record. Where the bound
-hides sessions, only what it shows is looked at. A file that changes while it is looked at is
+and for the index as a whole: one record a file, no entry without a record, and a snapshot that
+says of the files, and of where they are, what the records and a walk of the root say. Where the
+bound hides sessions, only what it shows is looked at. A file that changes while it is looked at is
 pending, whatever was seen.
 
 Repair is a new generation beside the old one, then the same check again: it mends whatever it was,
@@ -28,6 +29,7 @@ from typing import Any
 
 from sessionindex import entry as entries
 from sessionindex import header, jsonline
+from sessionindex.access import Policy
 from sessionindex.catalog import Catalog, File
 from sessionindex.coverage import digest
 from sessionindex.files import Changed, edges, identity, open_listed, spoken, whole_lines
@@ -37,6 +39,7 @@ from sessionindex.index.reader import Reader
 from sessionindex.index.schema import Record
 from sessionindex.jsonline import split
 from sessionindex.model import Entry, Line, PathWarning, Problem, Session
+from sessionindex.present import Present
 from sessionindex.signals import Tip
 
 _CHUNK = 400
@@ -100,6 +103,21 @@ def check(
     return CheckReport(
         len(covered), counted, tuple(differences), False, tuple(warnings), pending, dead
     )
+
+
+def remembered(present: Present, reader: Reader, policy: Policy) -> Iterator[Difference]:
+    """What the snapshot of this commit would have a question believe that is not so."""
+    snapshot = reader.snapshot()
+    if snapshot is None:
+        return
+    records = {record.path: record for record in reader.all_records()}
+    if snapshot.records != records:
+        yield Difference(present.store.folder, None, "its snapshot is of other files")
+        return
+    before = present.walked(policy, records)
+    standing = present.catalog(policy, reader)
+    if standing.files != before.files and before == present.walked(policy, records):
+        yield Difference(present.store.folder, None, "its snapshot is of another tree")
 
 
 def _chooser(sample: int | None, total: int) -> Callable[[], bool]:

@@ -243,6 +243,21 @@ def replace(path: str, data: bytes, *, durable: bool = True) -> None:
         sync_folder(os.path.dirname(path))
 
 
+def append(path: str, data: bytes, size: int) -> bool:
+    """Add to a small private file of ours that has this size; False where it has another one.
+
+    Raises OSError, which leaves as much as was written.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(descriptor).st_size != size:
+            return False
+        write_all(descriptor, data)
+        return True
+    finally:
+        os.close(descriptor)
+
+
 def create(path: str) -> int:
     """A descriptor to write a file that was not there, 0600 whatever the umask."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

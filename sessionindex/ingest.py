@@ -13,41 +13,28 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-from sessionindex import catalog, layout
+from sessionindex import catalog, layout, standing
 from sessionindex.access import Policy
 from sessionindex.catalog import verdict_of
-from sessionindex.coverage import Identity, Verdict, is_proven
+from sessionindex.coverage import Identity, Verdict
 from sessionindex.decision import Decision, decide, is_under
 from sessionindex.errors import IndexUnusable
-from sessionindex.files import Changed, open_listed, spoken
-from sessionindex.index import segments
+from sessionindex.execution import Execution, Progress
+from sessionindex.index import segments, snapshot
 from sessionindex.index.reader import Reader
-from sessionindex.index.schema import Record, Snapshot
+from sessionindex.index.schema import Record
+from sessionindex.index.snapshot import Snapshot, Written
 from sessionindex.index.store import Generation, Store
 from sessionindex.index.writer import Writer
-from sessionindex.intake import Intake, begun
-from sessionindex.layout import Found, Tree
+from sessionindex.layout import Notes, Survey, Tree
 from sessionindex.model import PathWarning, Session
-
-Progress = Callable[[int, int], None]
 
 _MANY: Final = 10_000
 """Documents from which an index that is a quarter dead is worth making anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What was done with one file."""
-
-    path: str
-    cwd: str
-    what: Literal["added", "appended", "rebuilt", "dropped"]
-    entries: int = 0
-    bytes: int = 0
-    problems: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +106,8 @@ class Ingest:
         self._progress = None if policy.is_bound else progress  # bytes of whoever they are
         self._open: tuple[Generation, dict[str, Record]] | None = None
         self._known = known
+        self._survey: Survey | None = None
+        self._written: Written | None = None
         self.interrupted: Callable[[], bool] = lambda: False
 
     def refresh(self, paths: Sequence[str] | None = None, *, fresh: bool = False) -> RefreshReport:
@@ -147,34 +136,55 @@ class Ingest:
             generation, records = known
             segments.verify(generation.folder)  # somebody may have damaged it meanwhile
         clock = time.time_ns()
+        before = self._store.state() if generation.published else None
         tree, decisions = self._decided(records, paths)
         todo = [one for one in decisions if one.action != "nothing"]
         told = paths is not None
-        run = _Run(self._root, self._flat, records, clock, self._advanced, todo, told=told)
+        run = Execution(self._root, self._flat, records, clock, self._advanced, todo, told=told)
         if todo:
             with Writer(generation, self._root, expected=run.total) as writer:
                 run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
         generation.publish()
         self._store.touch()
         self._open = generation, records
+        self._write_down(generation.folder, run.changed, before)
         return self._report(tree, run, time.monotonic() - began, told=told)
 
     def _records(self, generation: Generation) -> dict[str, Record]:
         """What the index knows of the files: as it was told of, if it is in that state still."""
-        known = self._known
-        # A generation beside the current one has a state of its own: nothing is in it.
-        if (
-            known is not None
-            and generation.published
-            and known[:2] == (self._store.state(), time.tzname)
-        ):
+        self._written = None
+        if not generation.published:
+            # Beside the current one, with a state of its own: nothing is in it.
+            return dict(Reader(generation.index, self._root).records())
+        state, known = self._store.state(), self._known
+        if known is None or known[:2] != (state, time.tzname):
+            known = self._store.snapshot(state, self._root)
+        if known is not None:
+            self._survey, self._written = known.survey, known.written
             return dict(known.records)
         return dict(Reader(generation.index, self._root).records())
 
     def snapshot(self) -> Snapshot | None:
         """What the index knows of the files now; only whoever holds the lock can say it."""
         state = self._store.state()
-        return Snapshot(state, time.tzname, self._open[1]) if self._open and state else None
+        if not self._open or not state:
+            return None
+        return Snapshot(state, time.tzname, self._open[1], self._survey, self._written)
+
+    def _write_down(self, folder: str, changed: Collection[str], before: object) -> None:
+        """Have the snapshot on disk be of this state, for whoever reads the index next."""
+        written, self._written = self._written, None
+        now = self.snapshot()
+        if now is None:
+            return
+        with suppress(OSError):  # it costs the next reader time, no more
+            if written is not None and written.survey is now.survey:
+                if now.state == before:
+                    self._written = written
+                else:
+                    self._written = snapshot.add(folder, self._root, now, changed, written)
+            if self._written is None:
+                self._written = snapshot.save(folder, self._root, now)
 
     def _advanced(self, done: int, total: int) -> None:
         if self.interrupted():
@@ -222,10 +232,19 @@ class Ingest:
         return Tree(tuple(sessions), warnings), decisions
 
     def _walked(self, header_of: layout.Header, only: Collection[str] | None) -> Tree:
+        survey, root, flat = self._survey, self._root, self._flat
+        if only is None and survey is not None and survey.flat == flat:
+            still = standing.tree(survey, root, header_of)
+            if still is not None:
+                return still
+        notes, clock = Notes(), time.time_ns()
         policy = Policy(None)  # everything is indexed, whoever may see it
-        return layout.discover(
-            self._root, flat=self._flat, policy=policy, header_of=header_of, only=only
+        tree = layout.discover(
+            root, flat=flat, policy=policy, header_of=header_of, only=only, notes=notes
         )
+        if only is None:
+            self._survey = standing.surveyed(tree, notes, flat, clock)
+        return tree
 
     def _projects(self, paths: Sequence[str]) -> Collection[str] | None:
         """The project folders that hold these paths; None for all."""
@@ -234,7 +253,7 @@ class Ingest:
         whole = self._flat or not all(path.startswith(inside) for path in paths)
         return None if whole or "" in names else names
 
-    def _report(self, tree: Tree, run: _Run, seconds: float, *, told: bool) -> RefreshReport:
+    def _report(self, tree: Tree, run: Execution, seconds: float, *, told: bool) -> RefreshReport:
         """What was done, as far as the bound shows it."""
         done, warnings = run.done, [*tree.warnings, *run.warnings]
         admits = self._policy.admits
@@ -273,125 +292,3 @@ class Ingest:
             dict(sorted(problems.items())),
             tuple(sorted(set(warnings), key=lambda warning: (warning.path, warning.reason))),
         )
-
-
-class _Run:
-    """The carrying out of decisions that were made at a moment, and what came of it."""
-
-    def __init__(
-        self,
-        root: str,
-        flat: bool,
-        records: dict[str, Record],
-        clock: int,
-        progress: Progress,
-        todo: Sequence[Decision],
-        *,
-        told: bool,
-    ) -> None:
-        self._told = told
-        self._root = root
-        self._flat = flat
-        self._records = records
-        self.total = sum(one.bytes for one in todo)
-        self.done: list[Done] = []
-        self.warnings: list[PathWarning] = []
-        self._clock = clock
-        self._progress = progress
-        self._read = 0
-        self._last_key = 0
-
-    def carry_out(self, writer: Writer, todo: Sequence[Decision], last_key: int) -> None:
-        self._last_key = last_key
-        gone: list[str] = []
-        for one in todo:
-            if one.action == "drop" and one.record:
-                writer.drop(one.record.key)
-                self.done.append(Done(one.path, self.cwd_of(one.path), "dropped"))
-                gone.append(one.path)
-            elif one.found:
-                self._file(writer, one, one.found)
-            if writer.is_full:
-                writer.commit()
-        writer.commit()
-        for path in gone:  # not before: what hung on them was told by them
-            del self._records[path]
-
-    def cwd_of(self, path: str) -> str:
-        """The project that a file belonged to: that of the session which owned it, if known."""
-        owner = layout.owner(self._root, path, flat=self._flat)
-        record = self._records.get(owner or "")
-        return record.session.cwd if record else ""
-
-    def _file(self, writer: Writer, one: Decision, found: Found) -> None:
-        clock = time.time_ns()
-        try:
-            descriptor, now = open_listed(found.path, found.identity)
-        except Changed:
-            return  # the next refresh sees what it has become
-        except OSError as error:
-            reason = f"could not open file: {spoken(error)}"
-            self.warnings.append(PathWarning(found.path, reason))
-            return
-        if one.action != "rebuild":
-            # The prefix was vouched for when it was decided, but for one that was told of
-            # (by its edges): a change since proves nothing.
-            whole = now == found.identity and not (self._told and one.action == "append")
-            clock = self._clock if whole else 0
-        try:
-            if one.action == "stamp" and one.record:
-                self._stamp(writer, one.record, now, clock)
-            else:
-                self._take(writer, one, found, descriptor, now, clock)
-        except OSError as error:
-            reason = f"could not read file: {spoken(error)}"
-            self.warnings.append(PathWarning(found.path, reason))
-        finally:
-            os.close(descriptor)
-
-    def _stamp(self, writer: Writer, record: Record, now: Identity, clock: int) -> None:
-        """Remember the identity that the bytes have just vouched for."""
-        cursor = record.cursor._replace(identity=now, proven=is_proven(now, clock))
-        if cursor != record.cursor and now.size >= cursor.offset:
-            self._records[record.path] = record._replace(cursor=cursor)
-            writer.put(self._records[record.path])
-
-    def _take(
-        self,
-        writer: Writer,
-        one: Decision,
-        found: Found,
-        descriptor: int,
-        now: Identity,
-        clock: int,
-    ) -> None:
-        """Index a file from where its decision says."""
-        record = one.record
-        what: Literal["added", "appended", "rebuilt"] = "appended"
-        if one.action != "append" or record is None:
-            what = "rebuilt" if record else "added"
-            if record:
-                writer.drop(record.key)
-            record = begun(found, record.key if record else self._next_key(), now)
-        intake = Intake(writer, record, now, self._advance)
-        self._records.pop(record.path, None)
-        try:
-            intake.read(descriptor, clock)
-        except Changed:
-            writer.drop(record.key)  # the next refresh sees what it has become
-            return
-        except OSError:
-            writer.drop(record.key)  # else lines would stay that no cursor knows of
-            raise
-        self._records[record.path] = intake.record
-        problems = dict(intake.problems)
-        cwd = record.session.cwd
-        self.done.append(Done(one.path, cwd, what, intake.entries, intake.bytes, problems))
-
-    def _advance(self, size: int) -> None:
-        self._read += size
-        self._progress(self._read, self.total)
-
-    def _next_key(self) -> int:
-        self._last_key += 1
-        return self._last_key

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -61,6 +61,19 @@ class Notes:
         self.folders: list[tuple[str, Identity]] = []
         self.hidden: list[tuple[str, Identity]] = []
         self.whole = True
+
+
+class Survey(NamedTuple):
+    """A walk of a whole root that found nothing wrong: its sessions, and what it rests on.
+
+    The first of the folders is the root. All that stands there had an identity that proves it
+    unchanged for as long as it stays the same.
+    """
+
+    flat: bool
+    sessions: tuple[Found, ...]
+    folders: Sequence[tuple[str, Identity]]
+    hidden: Sequence[tuple[str, Identity]]
 
 
 class Tree(NamedTuple):

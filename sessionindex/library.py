@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from sessionindex.contracts.list_sessions import ListResult
     from sessionindex.contracts.session_entries import EntriesResult
     from sessionindex.conversation import Spoken
-    from sessionindex.ingest import Ingest, Progress, RefreshReport
+    from sessionindex.execution import Progress
+    from sessionindex.ingest import Ingest, RefreshReport
     from sessionindex.status import Status
 
 _TOOL_LIMIT: Final = 50
@@ -357,16 +358,17 @@ class SessionIndex(RecoveryTools, Trimming):
             policy = present.policy()
             try:
                 reader = present.checked_reader()
-                now = present.catalog(policy, reader)
+                now = present.walked(policy, {one.path: one for one in reader.all_records()})
                 dead, _ = present.store.dead()
                 whole = not policy.is_bound
                 told = dead if whole else 0  # deletions may be of sessions that the bound hides
                 report = check.check(now, reader, sample=sample, whole=whole, dead=told)
-                rotten = tuple(
+                rotten = [
                     check.Difference(path, None, "its bytes are not those that were written")
                     for path in present.store.corrupt()
-                )
-                report = replace(report, differences=rotten + report.differences)
+                ]
+                rotten += check.remembered(present, reader, policy)
+                report = replace(report, differences=(*rotten, *report.differences))
             except IndexUnusable as error:
                 if not repair or repaired:
                     raise

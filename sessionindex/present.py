@@ -14,7 +14,7 @@ import copy
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sessionindex import catalog, layout, settings
@@ -29,9 +29,10 @@ from sessionindex.errors import (
     SessionIndexError,
 )
 from sessionindex.index.reader import Reader
-from sessionindex.index.schema import Snapshot
+from sessionindex.index.schema import Record
+from sessionindex.index.snapshot import Snapshot
 from sessionindex.index.store import Store
-from sessionindex.layout import Found
+from sessionindex.layout import Found, Survey
 from sessionindex.selection import named_path
 
 if TYPE_CHECKING:
@@ -136,13 +137,24 @@ class Present:
             while self._open.reader is None or self._open.reader[0] != state:
                 self._open.reader = None
                 try:
-                    self._open.reader = (state, Reader(self.store.open(), self.root.path))
+                    self._open.reader = (state, self._opened(state))
                 except IndexUnusable:
                     # A segment may have been replaced under our eyes: then look again.
                     state, before = self.store.state(), state
                     if state == before:
                         raise
             return self._open.reader[1]
+
+    def _opened(self, state: object) -> Reader:
+        index, store, root = self.store.open(), self.store, self.root.path
+
+        def known() -> Snapshot | None:
+            # The index was opened after its state was asked: it may be a newer one.
+            return store.snapshot(state, root) if same else None
+
+        reader = Reader(index, root, known)
+        same = store.state() == state
+        return reader
 
     def reader(self) -> Reader | None:
         """The newest commit, or None: then the files alone answer."""
@@ -171,7 +183,7 @@ class Present:
             if self._open.reader is None:
                 return self._open.known
             state, reader = self._open.reader
-        return Snapshot(state, time.tzname, reader.records())
+        return reader.snapshot() or Snapshot(state, time.tzname, reader.records())
 
     def renew(self, known: Snapshot | None) -> None:
         """Open the index again when it is asked; `known` is what a refresh left behind."""
@@ -190,27 +202,29 @@ class Present:
         self, policy: Policy, reader: Reader | None, *, headers_only: bool = False
     ) -> Catalog:
         """Every session that the bound admits, with what the index covers of it."""
-        return self._taking(reader)(
-            self.root.path,
-            flat=self.is_flat(),
-            policy=policy,
-            records=reader.records() if reader else {},
-            headers_only=headers_only,
-        )
-
-    def _taking(self, reader: Reader | None) -> Callable[..., Catalog]:
-        """What takes a catalog: who asks again may be told that the last one stands."""
+        how: dict[str, Any] = {"flat": self.is_flat(), "policy": policy}
         if reader is None:
-            return catalog.take
+            return catalog.take(self.root.path, **how, records={}, headers_only=headers_only)
+        how |= {"records": reader.records(), "headers_only": headers_only}
+        snapshot = reader.snapshot()
+        standing = self._standing(snapshot and snapshot.survey)
+        if standing is None:
+            return catalog.take(self.root.path, **how)
+        return standing.take(self.root.path, **how, survey=snapshot and snapshot.survey)
+
+    def walked(self, policy: Policy, records: Mapping[str, Record]) -> Catalog:
+        """The same from a walk of the root, whatever is known of an earlier one."""
+        return catalog.take(self.root.path, flat=self.is_flat(), policy=policy, records=records)
+
+    def _standing(self, survey: Survey | None) -> Standing | None:
+        """What may know that an earlier walk still stands: none for a first question without."""
         with self._open.lock:
-            if not self._open.asked:
-                self._open.asked = True
-                return catalog.take
-            if self._open.standing is None:
+            first, self._open.asked = not self._open.asked, True
+            if self._open.standing is None and (survey is not None or not first):
                 from sessionindex.standing import Standing
 
                 self._open.standing = Standing()
-            return self._open.standing.take
+            return self._open.standing
 
     def confined(self, path: str, policy: Policy) -> str:
         """A path that a caller gave, as the catalog spells it; raises SessionFileError.

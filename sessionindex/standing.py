@@ -1,19 +1,20 @@
-"""The catalog of the last question, where it still stands: for those who ask again and again.
+"""The walk of an earlier question, where it still stands: for whoever need not list every folder.
 
-Goal: a program that keeps a root open does not list its folders anew for every question. The rule
-is that of files (`coverage`): a folder whose stat is the one from before it was listed, and whose
-ctime was more than two seconds old at that moment, holds the same names. So a catalog stands while
+Goal: a root that is asked again and again is not listed anew for every question. The rule is that
+of files (`coverage`): a folder whose stat is the one from before it was listed, and whose ctime was
+more than two seconds old at that moment, holds the same names. So a survey (`layout.Survey`) stands
+while
 
     - every folder it came from is proven unchanged, the root among them,
-    - every file that was seen and not admitted is proven unchanged,
-    - the bound, the layout and the index's commit are the same;
+    - every file that was seen and not admitted is proven unchanged;
 
-each file is still asked for its stat, and one that is not fresh at sight is judged anew. Whatever
-else differs, a file that is gone or has another header among it, the tree is walked again.
+each session file is still asked for its stat, and one that is not fresh at sight is judged anew.
+Whatever else differs, a file that is gone or has another header among it, the tree is walked again.
 
 It costs a stat a folder and a file instead of a walk: 17 ms for 4,000 files in 1,900 folders where
-the catalog takes 46. Only file systems that are known to keep the times of folders are trusted.
-Whoever asks once needs none of this (`present`).
+the catalog takes 46. Only file systems that are known to keep the times of folders are trusted. A
+`Standing` keeps the catalog of the last question, for the same bound, layout and commit; the survey
+of an earlier process comes with the index (`index.snapshot`), for whom no bound hides anything.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sessionindex import catalog
 from sessionindex.access import Policy
 from sessionindex.catalog import Catalog, File
-from sessionindex.coverage import is_proven
+from sessionindex.coverage import Identity, is_proven
 from sessionindex.files import Changed, identity, keeps_folder_times
 from sessionindex.index.schema import Record
-from sessionindex.layout import Notes
+from sessionindex.layout import Header, Notes, Survey, Tree
 
 
 class _Key(NamedTuple):
@@ -46,7 +47,7 @@ class _Kept(NamedTuple):
     key: _Key
     records: Mapping[str, Record]
     catalog: Catalog
-    notes: Notes
+    survey: Survey
 
 
 class Standing:
@@ -55,6 +56,7 @@ class Standing:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: _Kept | None = None
+        self._fallen: Survey | None = None
 
     def take(
         self,
@@ -64,15 +66,22 @@ class Standing:
         policy: Policy,
         records: Mapping[str, Record],
         headers_only: bool = False,
+        survey: Survey | None = None,
     ) -> Catalog:
-        """As `catalog.take`."""
+        """As `catalog.take`; `survey` is one of these records, where somebody made one."""
         key = _Key(root, flat, policy)
         with self._lock:
-            kept = self._kept
-        if kept is not None and kept.key == key and kept.records is records:
-            standing = _still(kept, headers_only)
-            if standing is not None:
-                return standing
+            kept, fallen = self._kept, self._fallen
+        if kept is None or kept.key != key or kept.records is not records:
+            usable = None if survey is fallen else survey
+            kept = None if usable is None else _begun(key, records, usable)
+        if kept is not None:
+            still = _still(kept, headers_only)
+            with self._lock:
+                self._kept = kept if still else None
+                self._fallen = self._fallen if still else survey
+            if still is not None:
+                return still
         notes = Notes()
         clock_ns = time.time_ns()
         taken = catalog.take(
@@ -83,40 +92,84 @@ class Standing:
             headers_only=headers_only,
             notes=notes,
         )
+        found = tuple([file.found for file in taken.files])
+        made = surveyed(Tree(found, taken.warnings, taken.readable), notes, flat, clock_ns)
         with self._lock:
-            self._kept = None
-            if _can_stand(taken, notes, clock_ns):
-                self._kept = _Kept(key, records, taken, notes)
+            self._kept = made and _Kept(key, records, taken, made)
         return taken
 
 
-def _can_stand(taken: Catalog, notes: Notes, clock_ns: int) -> bool:
-    """Whether what was noted can later prove that a catalog is the same."""
-    if taken.warnings or not taken.readable or not notes.whole:
-        return False
-    if not all(map(keeps_folder_times, {folder.device for _, folder in notes.folders})):
-        return False
+def surveyed(tree: Tree, notes: Notes, flat: bool, clock_ns: int) -> Survey | None:
+    """The survey that a walk was which began at this moment; None where it would prove nothing."""
+    if tree.warnings or not tree.readable or not notes.whole:
+        return None
     known = (*notes.folders, *notes.hidden)
-    return all(is_proven(one, clock_ns) for _, one in known)
+    if not _keep_times(notes.folders) or not all(is_proven(one, clock_ns) for _, one in known):
+        return None
+    return Survey(flat, tree.sessions, notes.folders, notes.hidden)
+
+
+def tree(survey: Survey, root: str, header_of: Header) -> Tree | None:
+    """What `layout.discover` would find without a bound; None where the root has to be walked."""
+    try:
+        if not _unmoved(survey, root):
+            return None
+        sessions = []
+        for found in survey.sessions:
+            now = os.lstat(found.path)
+            listed = identity(now)
+            if not stat.S_ISREG(now.st_mode) or header_of(found.path, listed) != found.session:
+                return None
+            sessions.append(found if listed == found.identity else found._replace(identity=listed))
+        return Tree(tuple(sessions), ())
+    except (OSError, Changed):
+        return None
+
+
+def _keep_times(folders: Sequence[tuple[str, Identity]]) -> bool:
+    return all(map(keeps_folder_times, {known[0] for _, known in folders}))
+
+
+def _begun(key: _Key, records: Mapping[str, Record], survey: Survey) -> _Kept | None:
+    """What an earlier process would have kept, had it been this one."""
+    if key.flat != survey.flat or not _keep_times(survey.folders):
+        return None
+    admits, sessions = key.policy.admits, survey.sessions
+    if key.policy.is_bound:
+        shown = {one.path for one in sessions if not one.parent and admits(one.session.cwd)}
+        hidden = [one for one in sessions if not one.parent and one.path not in shown]
+        if not all(catalog.at_sight(one.identity, records[one.path]) for one in hidden):
+            return None  # one of them may have another header
+        survey = survey._replace(
+            sessions=tuple([one for one in sessions if one.owner in shown]),
+            hidden=[*survey.hidden, *((one.path, one.identity) for one in hidden)],
+        )
+    new = tuple.__new__  # spares a call for each of thousands of files
+    files = []
+    for found in survey.sessions:
+        record = records[found[0]]
+        verdict = "fresh" if catalog.at_sight(found[1], record) else "unsure"
+        files.append(new(File, (found, verdict, record, 0)))
+    return _Kept(key, records, Catalog(tuple(files), (), True), survey)
+
+
+def _unmoved(survey: Survey, root: str) -> bool:
+    """Whether every folder, and every file that was not admitted, is the one it was."""
+    lstat = os.lstat
+    if identity(os.stat(root)) != survey.folders[0][1]:
+        return False
+    for path, known in survey.folders[1:]:
+        # Spelled out: a call for each of thousands would cost as much as its stat.
+        now = lstat(path)
+        if known != (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns):
+            return False
+    return all(identity(lstat(path)) == known for path, known in survey.hidden)
 
 
 def _still(kept: _Kept, headers_only: bool) -> Catalog | None:
     """The kept catalog, brought up to date; None where the tree has to be walked."""
-    folders, hidden = kept.notes.folders, kept.notes.hidden
-    root = kept.key.root
-    lstat = os.lstat
     try:
-        if identity(os.stat(root)) != folders[0][1]:
-            return None
-        for path, known in folders[1:]:
-            # Spelled out: a call for each of thousands would cost as much as its stat.
-            now = lstat(path)
-            if known != (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns):
-                return None
-        for path, known in hidden:
-            if identity(lstat(path)) != known:
-                return None
-        return _judged_anew(kept, headers_only)
+        return _judged_anew(kept, headers_only) if _unmoved(kept.survey, kept.key.root) else None
     except (OSError, Changed):
         return None
 

@@ -39,7 +39,7 @@ LEVELS = {
         ),
         4,
     ),
-    **dict.fromkeys(("session", "scope", "lineage", "decision"), 4),
+    **dict.fromkeys(("session", "scope", "lineage", "decision", "execution"), 4),
     **dict.fromkeys(("ingest", "check", "contracts", "trim"), 5),
     **dict.fromkeys(("wire", "asking", "library", "recovery", "tools", "trimming", "__init__"), 6),
     **dict.fromkeys(("cli", "daemon", "serve", "budget", "mcp", "clients", "pi", "__main__"), 7),

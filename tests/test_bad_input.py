@@ -18,7 +18,7 @@ from scratch import Store, ask, places
 from terminal import environment, pipe
 from test_cases import in_child, peak_mb
 
-from sessionindex import SessionIndex, ingest, intake
+from sessionindex import SessionIndex, execution, intake
 from sessionindex.contracts import searching
 from sessionindex.files import open_listed, whole_lines
 
@@ -300,7 +300,7 @@ def test_a_file_that_changes_under_a_refresh(
         done: list[None] = []
         with monkeypatch.context() as patch:
             if moment == "opening":
-                patch.setattr(ingest, "open_listed", opening)
+                patch.setattr(execution, "open_listed", opening)
             else:
                 patch.setattr(intake, "whole_lines", reading)
             store.index.refresh(rebuild=round_ == 1)

@@ -21,6 +21,7 @@ from sessionindex import (
     check,
     coverage,
     evidence,
+    execution,
     files,
     ingest,
     intake,
@@ -313,7 +314,7 @@ def test_a_file_that_is_no_file_any_more(
         assert "secret" not in {one[0] for one in answered}
 
 
-@pytest.mark.parametrize("module", [layout, ingest])
+@pytest.mark.parametrize("module", [layout, execution])
 def test_a_link_swapped_in_under_a_refresh(
     module: Any, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,7 +342,7 @@ def test_a_link_swapped_in_under_a_refresh(
     "story",
     [session("b", cwd="/elsewhere"), session("b", cwd="/elsewhere").user("needle " + "x" * 9000)],
 )
-@pytest.mark.parametrize(("module", "name"), [(ingest, "open_listed"), (intake, "whole_lines")])
+@pytest.mark.parametrize(("module", "name"), [(execution, "open_listed"), (intake, "whole_lines")])
 def test_a_header_that_is_rewritten_under_a_refresh(
     module: Any,
     name: str,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import tantivy
@@ -24,6 +24,7 @@ from sessionindex.fold import GRAM, grams, key
 from sessionindex.index import schema
 from sessionindex.index.plan import Candidates, Columns, Order, Plan
 from sessionindex.index.schema import Record
+from sessionindex.index.snapshot import Snapshot
 from sessionindex.index.store import translated
 from sessionindex.model import Kind
 
@@ -38,22 +39,39 @@ _OUTLINE: Final = ("line_no", "offset", "length", "id", "parent", "shape")
 class Reader:
     """One commit of an index."""
 
-    def __init__(self, index: tantivy.Index, root: str) -> None:
-        """`root` is the sessions root as it is spelled now: records name files below it."""
+    def __init__(
+        self,
+        index: tantivy.Index,
+        root: str,
+        known: Callable[[], Snapshot | None] = lambda: None,
+    ) -> None:
+        """`root` is the sessions root as it is spelled now: records name files below it.
+
+        `known` looks for a snapshot of just this commit when the records are wanted.
+        """
         self._root = root
+        self._known = known
+        self._found: Snapshot | None = None
         self._schema = index.schema
-        self._records: dict[str, Record] | None = None
+        self._records: Mapping[str, Record] | None = None
         self._zone: tuple[str, str] | None = None
         with translated("read"):
             index.reload()
             self._searcher = index.searcher()
 
-    def records(self) -> dict[str, Record]:
+    def records(self) -> Mapping[str, Record]:
         """The record of every file, by path; read once."""
         if self._records is None or self._zone != time.tzname:
-            self._zone = time.tzname  # headers without a zone are read in that of the host
-            self._records = self._read_records()
+            first, self._zone = self._zone is None, time.tzname
+            # Headers without a zone are read in that of the host.
+            found = self._found = self._known() if first else None
+            self._records = self._read_records() if found is None else found.records
         return self._records
+
+    def snapshot(self) -> Snapshot | None:
+        """Where `records` came from in one piece, that piece."""
+        self.records()
+        return self._found
 
     def _read_records(self) -> dict[str, Record]:
         return {record.path: record for record in self.all_records()}

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -87,17 +87,6 @@ class Record(NamedTuple):
     entries: int
     problems: tuple[tuple[int, int], ...]
     leaf: int
-
-
-class Snapshot(NamedTuple):
-    """What is known of the files, by path, at a state of the index (`Store.state`).
-
-    `zone` is the host's at that moment: headers without one were read in it.
-    """
-
-    state: object
-    zone: tuple[str, str]
-    records: Mapping[str, Record]
 
 
 def build() -> tantivy.Schema:

@@ -28,6 +28,7 @@ NOTES: Final = "segments.json"
 _META: Final = "meta.json"
 _OURS: Final = (
     r"[0-9a-f]{32}\..+|meta\.json|\.managed\.json|\.tantivy-.*\.lock|\.tmp.*|segments\.json.*"
+    r"|files\.snapshot.*"
 )
 _MAGIC: Final = 1337
 _BLOCK: Final = 1 << 20

@@ -33,8 +33,9 @@ import tantivy
 
 from sessionindex import files
 from sessionindex.errors import IndexFolderError, IndexUnusable
-from sessionindex.index import lock, schema, segments
+from sessionindex.index import lock, schema, segments, snapshot
 from sessionindex.index.lock import Holder
+from sessionindex.index.snapshot import Snapshot
 
 MARKER: Final = "sessionindex.json"
 _NONE: Final = "g0"
@@ -102,6 +103,12 @@ class Store:
         except OSError:
             return None
         return name, marker.get("format"), found.st_ino, found.st_mtime_ns, found.st_size
+
+    def snapshot(self, state: object, root: str) -> Snapshot | None:
+        """What was written down of the files at a state; `root` as it is spelled now."""
+        if not isinstance(state, tuple):
+            return None
+        return snapshot.load(os.path.join(self.folder, state[0]), root, state)
 
     def dead(self) -> tuple[int, int]:
         """Documents that are deleted and still on disk, and all documents there."""
