@@ -89,9 +89,7 @@ def _answer(
             now = present.catalog(policy, reader)
             if not brute and before_scan is not None:
                 asking, before_scan = before_scan, None  # asked once
-                if asking(
-                    sum(file.uncovered + file.checked for file in now.files), present.damage()
-                ):
+                if asking(now.unknown, present.damage()):
                     reader = present.reader()
                     now = present.catalog(policy, reader)
             for path in question.session_paths or ():

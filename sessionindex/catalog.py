@@ -52,6 +52,13 @@ class Catalog(NamedTuple):
     warnings: tuple[PathWarning, ...]
     readable: bool
 
+    @property
+    def unknown(self) -> int:
+        """Bytes that the index says nothing of, or that were read to find out that it does."""
+        known = ("fresh", 0)  # of nearly all of thousands of files
+        rest = (file for file in self.files if (file[1], file[3]) != known)
+        return sum(file.uncovered + file.checked for file in rest)
+
 
 Judged = tuple[Verdict, Record | None, int]
 """How much of the index holds for a file: verdict, record, bytes checked (see `File`)."""

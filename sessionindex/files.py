@@ -211,12 +211,13 @@ def narrow(folder: str) -> None:
 
 
 def read_small(path: str) -> bytes:
-    """A whole small file of ours; raises OSError, also where it is no regular file."""
+    """A file of ours, as long as it is now; raises OSError, also where it is no regular file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
-        return b"".join(read_from(descriptor, 0))
+        return read_at(descriptor, 0, found.st_size)
     finally:
         os.close(descriptor)
 

@@ -16,8 +16,9 @@ With no reader (no index, or `brute`) the same code scans everything.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal
 
 from sessionindex import entry as entries
@@ -42,6 +43,7 @@ from sessionindex.snippet import cut
 if TYPE_CHECKING:
     from sessionindex.lineage import Lineage
 
+_verdict: Final = itemgetter(File._fields.index("verdict"))
 _LINEAGES: Final = 256
 """How many sessions' lineages are kept at a time."""
 
@@ -66,14 +68,12 @@ def search(
     counts = run.page.counts() if known else {}
     holding = [
         SessionCount(file.path, file.found.session, counts[file.path])
-        for file in selected
-        if counts and file.path in counts
+        for file in (selected if counts else ())
+        if file.path in counts
     ]
     holding.sort(key=lambda one: (-one.session.timestamp_ms, one.path))
     warnings = sorted({*catalog.warnings, *run.warnings}, key=lambda one: (one.path, one.reason))
-    count = defaultdict(int, {"files": len(selected)})
-    for file in selected:
-        count[file.verdict] += 1
+    count = Counter(map(_verdict, selected))
     result = SearchResult(
         tuple(hits),
         run.page.total if known else None,
@@ -81,7 +81,7 @@ def search(
         more,
         None,
         CoverageReport(
-            count["files"],
+            len(selected),
             count["fresh"],
             count["behind"],
             count["stale"],
@@ -143,8 +143,9 @@ class _Run:
         self._covered: dict[int, File] = {}
         self._open: list[File] = []
         for file in selected:
-            if reader and file.record:
-                self._covered[file.record.key] = file
+            record = file[2]  # by place: thousands of files are passed by
+            if reader and record:
+                self._covered[record[0]] = file
             else:
                 self._open.append(file)
         self._tails = [file for file in self._covered.values() if file.verdict == "behind"]
