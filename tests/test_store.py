@@ -179,10 +179,11 @@ def test_a_rebuild_switches_when_it_is_complete(store: Store) -> None:
 def segment_files(store: Store) -> list[Path]:
     """The files that make up the current generation's segments, deletions among them."""
     (name,) = generations(store)
+    beside = ("meta.json", "segments.json", "files.snapshot")
     return sorted(
         path
         for path in (store.folder / name).iterdir()
-        if not path.name.startswith(".") and path.name not in ("meta.json", "segments.json")
+        if not path.name.startswith(".") and path.name not in beside
     )
 
 

@@ -50,10 +50,16 @@ def verify(folder: str) -> None:
         odd = [item.name for item in found if not item.is_file(follow_symlinks=False)]
     if odd:  # a FIFO would have tantivy wait for ever
         raise IndexUnusable(f"the index is damaged ({min(odd)})", damaged=True)
-    for name in _names(folder):
+    names = _names(folder)
+    for name in names:
         path = os.path.join(folder, name)
         if notes.get(name) != _stamp(os.stat(path)) and not _is_sound(path):
             raise IndexUnusable(f"the index is damaged ({name})", damaged=True)
+    # tantivy opens some of them only when it needs them.
+    prefixes = {name.split(".", 1)[0] for name in names}
+    for name in notes.keys() - names:
+        if name.split(".", 1)[0] in prefixes and not name.endswith(".del"):
+            raise FileNotFoundError(2, "a segment's file is gone", name)
 
 
 def note(folder: str) -> None:
