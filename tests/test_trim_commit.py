@@ -217,6 +217,33 @@ def test_a_line_written_to_the_old_file_is_carried_in_its_place(
     assert left(path) == []
 
 
+def test_an_open_that_was_under_way_when_the_file_was_replaced(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It found the old name, and is no writer yet when the system is asked."""
+    line, inner = tail(compacted(), "late"), os.replace
+    looks: list[bool] = []
+
+    def renaming(source: str, target: str) -> None:
+        monkeypatch.setattr(os, "replace", inner)
+        writer = os.open(path, os.O_WRONLY | os.O_APPEND)
+        inner(source, target)
+
+        def is_written(descriptor: int) -> bool:
+            looks.append(False)
+            if len(looks) == 2:
+                os.write(writer, line)
+                os.close(writer)
+            return False
+
+        monkeypatch.setattr(late, "is_written", is_written)
+
+    monkeypatch.setattr(os, "replace", renaming)
+    assert steps.trim(path).outcome == "trimmed"
+    assert Path(path).read_bytes() == expected(compacted().bytes()) + line
+    assert left(path) == []
+
+
 def refers(story: Builder) -> bytes:
     """A line that hangs on what a trim of the session drops."""
     length = len(story)

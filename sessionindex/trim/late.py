@@ -3,7 +3,9 @@
 A writer that opened a session before the replacement writes into the old inode, at any time later.
 On Linux a read lease on a descriptor that was held all along tells: the system gives it only where
 nobody has the inode open for writing, and an inode without a name of its own cannot be opened
-again. It is given back at once; what would break it meanwhile sends a signal that is ignored.
+again. It is given back at once; what would break it meanwhile sends a signal that is ignored. An
+open that found the old name and is under way counts for nothing yet, and a busy machine may leave
+it there for a while: so nobody must write, and the file not grow, for IN_FLIGHT_S.
 
 Elsewhere, and where the file is another user's, time has to do: two seconds without growth.
 """
@@ -18,6 +20,9 @@ from typing import Final
 
 QUIET_S: Final = 2.0
 """How long a file must not grow where no lease can tell."""
+
+IN_FLIGHT_S: Final = 0.02
+"""How long nobody must write to a file where a lease can tell."""
 
 PATIENCE_S: Final = 10.0
 """How long a writer is waited for that has the file open."""
@@ -40,16 +45,16 @@ def is_written(descriptor: int) -> bool | None:
 
 def wait(descriptor: int, patience: float) -> bool:
     """Wait until nobody writes to the file any more; whether that came within so many seconds."""
-    began = grown = time.monotonic()
+    began = still = time.monotonic()
     size = os.fstat(descriptor).st_size
-    while (written := is_written(descriptor)) is not False:
+    while True:
+        written, newest = is_written(descriptor), os.fstat(descriptor).st_size
         now = time.monotonic()
-        if written is None:
-            newest = os.fstat(descriptor).st_size
-            size, grown = newest, now if newest != size else grown
-            if now - grown >= QUIET_S:
-                return True
-        if now - began >= max(patience, QUIET_S if written is None else 0):
+        if written or newest != size:
+            size, still = newest, now
+        quiet = QUIET_S if written is None else IN_FLIGHT_S
+        if not written and now - still >= quiet:
+            return True
+        if now - began >= max(patience, quiet):
             return False
         time.sleep(0.002 if now - began < 0.1 else 0.02)
-    return True
