@@ -24,8 +24,7 @@ from typing import Any, Final
 
 from sessionindex import SessionIndex, pages
 from sessionindex.errors import ParameterError
-from sessionindex.jsonline import compact
-from sessionindex.text import spelled
+from sessionindex.text import compact_json, spelled
 from sessionindex.timestamps import instant_ms
 from sessionindex.wire import answer_schemas as answers
 from sessionindex.wire import schemas
@@ -112,7 +111,7 @@ class _Cursor:
         """Takes `cursor` for itself; raises ParameterError where it is not of this listing."""
         self.params = {name: value for name, value in params.items() if name != "cursor"}
         self._tool = tool
-        spelling = compact(dict(sorted(self.params.items())))
+        spelling = compact_json(dict(sorted(self.params.items())))
         self._question = pages.digest((index.root.path, spelling))
         self.place: dict[str, Any] | None = None
         self.given = 0

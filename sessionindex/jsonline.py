@@ -4,11 +4,13 @@ Lines end at LF and nowhere else; a CR before it is JSON's own blank space; U+20
 lone CR end nothing. The last line may be torn (no LF yet): it is delivered with `complete` false,
 and a caller can start again at its offset when the rest has come.
 
-Values: orjson reads a line where its answer is exact. Python's own reader takes the lines that
-orjson refuses though JavaScript reads them (lone surrogate escapes, invalid UTF-8, which becomes
-U+FFFD) or would round (whole numbers of 19 digits or more). Both obey one nesting limit. NaN,
-Infinity and comments are invalid. Integers are exact at any size; a decimal beyond a double is
-None.
+Values: Python's own reader is the rule. NaN, Infinity and comments are invalid, nesting has a
+limit, integers are exact at any size, a decimal beyond a double is None, a lone surrogate escape
+is itself, and bytes that are no UTF-8 become U+FFFD. orjson gives the same values several times
+as fast, but for lines that it refuses though JavaScript reads them and for whole numbers of 19
+digits or more, which it would round: those stay with the rule. Its import costs what it saves on
+three megabytes, so it comes in only when about that much was read, and a short command never waits
+for it.
 
 Not here: what the value means (`header`, `entry`), and reading files (`files`).
 """
@@ -19,10 +21,8 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
-
-import orjson
 
 from sessionindex.model import Line
 from sessionindex.text import compact_json, is_blank
@@ -63,21 +63,61 @@ def value(data: bytes, *, first: bool = False) -> Any:
         data = data[3:]
     if not _has_long_number(data):
         try:
-            return orjson.loads(data)
-        except orjson.JSONDecodeError:
-            pass  # perhaps JavaScript reads it all the same
-    text = data.decode("utf-8", "replace")
-    if is_blank(text):
-        raise Unreadable("line is blank")
-    return _exact(text)
+            return _read(data)
+        except json.JSONDecodeError:  # orjson's too: perhaps JavaScript reads it all the same
+            pass
+    return _by_the_rule(data)
+
+
+def strict(data: bytes) -> Any:
+    """The JSON value of a small file of our own, or of tantivy's; raises ValueError.
+
+    What is broken in it is not mended: bytes that are no UTF-8 are no JSON here.
+    """
+    return _exact(data.decode("utf-8"))
 
 
 def compact(value: Any) -> str:
     """A JSON value without decimals in it, as JSON.stringify writes it."""
     try:
-        return orjson.dumps(value).decode()
-    except (TypeError, ValueError):  # lone surrogates, large numbers, great depth
+        return _write(value).decode()
+    except (TypeError, ValueError, RecursionError):  # lone surrogates, large numbers, great depth
         return compact_json(value)
+
+
+# --- orjson, once it pays ------------------------------------------------------------------------
+
+ENOUGH: Final = 2 << 20
+"""Bytes that are read by the rule before orjson is imported."""
+
+_seen = 0
+
+
+def _first(data: bytes) -> Any:
+    """Read by the rule while that is little; then give way to orjson."""
+    global _seen, _read, _write
+    _seen += len(data)  # threads may lose a count: then orjson comes a little later
+    if _seen <= ENOUGH:
+        return _by_the_rule(data)
+    import orjson
+
+    _read, _write = orjson.loads, orjson.dumps
+    return _read(data)
+
+
+def _written(value: Any) -> bytes:
+    """What orjson.dumps gives, where both give anything."""
+    return _WRITER.encode(value).encode("utf-8")
+
+
+_WRITER: Final = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
+)
+_read: Callable[[bytes], Any] = _first
+_write: Callable[[Any], bytes] = _written
+
+
+# --- the rule ------------------------------------------------------------------------------------
 
 
 _LONG: Final = b"0" * 19
@@ -105,6 +145,13 @@ def _has_long_number(data: bytes) -> bool:
         end = digits.find(b" ", start)
         start = digits.find(_LONG, end) if end >= 0 else -1
     return False
+
+
+def _by_the_rule(data: bytes) -> Any:
+    text = data.decode("utf-8", "replace")
+    if is_blank(text):
+        raise Unreadable("line is blank")
+    return _exact(text)
 
 
 def _refuse(word: str) -> None:

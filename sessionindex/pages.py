@@ -13,7 +13,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import orjson
+from sessionindex import jsonline
 
 MAX_CHARS: Final = 36_000
 """A cursor may name a path (4,096 bytes at most, up to six times that as JSON escapes them)."""
@@ -29,8 +29,8 @@ def digest(question: Sequence[Any]) -> str:
 
 def encode(tool: str, question: str, place: Mapping[str, Any]) -> str:
     """The cursor that continues `question` (a digest) after `place`."""
-    body = orjson.dumps({"tool": tool, "question": question, **place})
-    return urlsafe_b64encode(body).rstrip(b"=").decode("ascii")
+    body = jsonline.compact({"tool": tool, "question": question, **place})
+    return urlsafe_b64encode(body.encode()).rstrip(b"=").decode("ascii")
 
 
 def decode(cursor: str, tool: str, question: str) -> dict[str, Any] | None:
@@ -38,7 +38,7 @@ def decode(cursor: str, tool: str, question: str) -> dict[str, Any] | None:
     if not cursor or len(cursor) > MAX_CHARS or not cursor.isascii():
         return None
     try:
-        body = orjson.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        body = jsonline.strict(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (binascii.Error, ValueError):
         return None
     if not isinstance(body, dict) or (body.get("tool"), body.get("question")) != (tool, question):

@@ -53,7 +53,7 @@ OWNERS = {
     "click": ("cli/",),
     "mcp": ("mcp.py",),
     "stringzilla": ("rawtest.py",),
-    "orjson": ("jsonline.py", "pages.py", "wire/", "index/"),
+    "orjson": ("jsonline.py", "wire/", "index/schema.py"),
 }
 # Sessions; Pi's settings; marker and lock; the null device.
 OPENERS = ("files.py", "settings.py", "index/lock.py", "index/segments.py", "cli/app.py")

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from sessionindex.jsonline import INVALID, MAX_DEPTH, TOO_DEEP, Unreadable, split, value
+from sessionindex import jsonline
+from sessionindex.jsonline import (
+    ENOUGH,
+    INVALID,
+    MAX_DEPTH,
+    TOO_DEEP,
+    Unreadable,
+    compact,
+    split,
+    strict,
+    value,
+)
 from sessionindex.model import Line
 from sessionindex.text import compact_json
+
+
+@pytest.fixture(scope="module", params=["the rule", "orjson"], autouse=True)
+def reader(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Everything here holds before orjson came in, and after."""
+    fast = request.param == "orjson"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(jsonline, "_seen", -(1 << 60))
+        patched.setattr(jsonline, "_read", orjson.loads if fast else jsonline._first)
+        patched.setattr(jsonline, "_write", orjson.dumps if fast else jsonline._written)
+        yield request.param
+
 
 # --- lines -------------------------------------------------------------------------------------
 
@@ -286,3 +312,133 @@ def test_any_bytes(data: bytes) -> None:
         assert refused.reason in ("line is blank", INVALID)
     else:
         assert same(value(b'["\\ud800",' + data + b"]")[1], alone)
+
+
+# --- orjson and the rule -----------------------------------------------------------------------
+
+SPACE = st.text(" \t\r\n", max_size=2)
+DIGITS = st.text("0123456789", min_size=1, max_size=25)
+NUMBERS = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["", "-"]),
+    DIGITS.map(lambda digits: digits.lstrip("0") or "0"),
+    st.just("") | DIGITS.map(".{}".format),
+    st.just("")
+    | st.builds("{}{}{}".format, st.sampled_from("eE"), st.sampled_from(["", "+", "-"]), DIGITS)
+    | st.integers(-330, 310).map("e{}".format),
+)
+ESCAPES = [r"\n", r"\/", r"\"", r"\\", r"\u0000", r"\u00e9", r"\ud83d\uDE00", r"\ufeff", r"\b"]
+ODD = [
+    "\x7f",
+    "é",
+    "降",
+    "😀",
+    "\u2028",
+    "\ufeff",
+    "\ufffd",
+    "\uffff",
+    ":",
+    "[",
+    "}",
+    " ",
+    "0" * 20,
+]
+STRINGS = st.lists(st.sampled_from([*ESCAPES, *ODD, "a", "b"]), max_size=4).map(
+    lambda parts: f'"{"".join(parts)}"'
+)
+NAMES = st.sampled_from(['"a"', '"b"', r'"\u0061"', '""']) | STRINGS  # often the same one twice
+
+
+def joined(space: str, items: Sequence[str]) -> str:
+    return f"{space},{space}".join(items)
+
+
+TEXTS = st.recursive(
+    NUMBERS | STRINGS | st.sampled_from(["null", "true", "false"]),
+    lambda inner: (
+        st.builds("[{0}{1}{0}]".format, SPACE, st.builds(joined, SPACE, st.lists(inner)))
+        | st.builds(
+            "{{{0}{1}{0}}}".format,
+            SPACE,
+            st.builds(joined, SPACE, st.lists(st.builds("{}:{}".format, NAMES, inner))),
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """JSON with a few bytes taken out, put in or changed."""
+    data = bytearray(draw(TEXTS).encode())
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.integers(0, len(data)))
+        cut = draw(st.integers(0, 2))
+        other = draw(st.sampled_from([b"", b'"', b"\\", b",", b"-", b"0", b".", b"e", b"]", b"\0"]))
+        more = draw(
+            st.sampled_from([b"", b"\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\n", b"\x1f"])
+        )
+        data[place : place + cut] = other + more
+    return bytes(data)
+
+
+@given(TEXTS.map(str.encode) | damaged() | st.binary(max_size=30))
+@settings(derandomize=True, deadline=None, max_examples=1000)
+def test_what_orjson_reads_is_what_the_rule_reads(data: bytes) -> None:
+    """Whenever orjson is asked and answers; in the types and the order of keys too."""
+    if jsonline._has_long_number(data):
+        event("long number: never asked")
+        return
+    try:
+        wanted = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        event("refused by orjson")
+        return
+    event("read by both")
+    assert same(jsonline._by_the_rule(data), wanted)
+
+
+@given(values)
+@settings(derandomize=True, deadline=None, max_examples=300)
+def test_both_writers_agree(written: Any) -> None:
+    """Before orjson, with it, and where neither can: one spelling, but for decimals."""
+    without = json.loads(json.dumps(written), parse_float=lambda digits: 0)
+    assert compact(without) == compact_json(without) == orjson.dumps(without).decode()
+    for odd in ("\ud800", 2**64, -(10**5000), "\x7f\x1f\u2028"):
+        assert compact([odd, without]) == compact_json([odd, without])
+    deep: Any = without
+    for _ in range(2 * MAX_DEPTH):
+        deep = [deep]
+    assert compact(deep) == compact_json(deep)
+
+
+def test_orjson_comes_in_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not before ENOUGH bytes were read, and then for all that follows."""
+    monkeypatch.setattr(jsonline, "_seen", 0)
+    monkeypatch.setattr(jsonline, "_read", jsonline._first)
+    monkeypatch.setattr(jsonline, "_write", jsonline._written)
+    line = b'"' + b"x" * (ENOUGH // 4 - 2) + b'"'
+    for _ in range(4):
+        value(line)
+    assert (jsonline._read, jsonline._write) == (jsonline._first, jsonline._written)
+    assert value(b"[1]") == [1]
+    assert (jsonline._read, jsonline._write) == (orjson.loads, orjson.dumps)
+
+
+def test_a_few_lines_need_no_orjson() -> None:
+    """In a process of its own: neither to be read nor to be written."""
+    program = (
+        "import sys; from sessionindex.jsonline import compact, strict, value\n"
+        "value(compact(strict(b'[1]')).encode())\n"
+        "sys.exit('orjson' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b" ", b"{", b'"\xff"', b"[NaN]", b"[" * 9000, b"\xef\xbb\xbf{}"]
+)
+def test_files_of_our_own_are_not_mended(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        strict(data)
+    assert strict(b' {"a":[1,"\xc3\xa9"]}\n') == {"a": [1, "é"]}

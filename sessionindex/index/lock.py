@@ -11,8 +11,7 @@ import os
 import time
 from typing import Final, NamedTuple
 
-import orjson
-
+from sessionindex import jsonline
 from sessionindex.errors import IndexLocked
 
 NAME: Final = "writer.lock"
@@ -50,7 +49,7 @@ def take(folder: str, kind: str) -> int:
     said = {"pid": os.getpid(), "since": time.time_ns() // 1_000_000, "kind": kind}
     try:
         os.ftruncate(lock, 0)
-        os.pwrite(lock, orjson.dumps(said), 0)
+        os.pwrite(lock, jsonline.compact(said).encode(), 0)
     except OSError:
         os.close(lock)
         raise
@@ -74,7 +73,7 @@ def holder(folder: str) -> Holder | None:
 
 def _said(lock: int) -> Holder:
     try:
-        said = orjson.loads(os.pread(lock, 4096, 0))
+        said = jsonline.strict(os.pread(lock, 4096, 0))
         return Holder(int(said["pid"]), int(said["since"]), str(said["kind"]))
     except (ValueError, KeyError, TypeError):
         return Holder(0, 0, "unknown")

@@ -19,9 +19,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-import orjson
-
-from sessionindex import files
+from sessionindex import files, jsonline
 from sessionindex.errors import IndexUnusable
 
 NOTES: Final = "segments.json"
@@ -37,7 +35,7 @@ _BLOCK: Final = 1 << 20
 def committed(folder: str) -> list[dict[str, Any]]:
     """What meta.json says of each committed segment; raises OSError and IndexUnusable."""
     try:
-        found = orjson.loads(files.read_small(os.path.join(folder, _META)))["segments"]
+        found = jsonline.strict(files.read_small(os.path.join(folder, _META)))["segments"]
         return [dict(segment) for segment in found]
     except (ValueError, KeyError, TypeError) as error:
         raise IndexUnusable(f"the index is damaged ({_META})", damaged=True) from error
@@ -77,7 +75,7 @@ def note(folder: str) -> None:
                 stamps[name] = before[name]
     except (FileNotFoundError, IndexUnusable):
         return  # merged away this moment: the next commit notes what is there then
-    files.replace(os.path.join(folder, NOTES), orjson.dumps(stamps), durable=False)
+    files.replace(os.path.join(folder, NOTES), jsonline.compact(stamps).encode(), durable=False)
 
 
 def corrupt(folder: str) -> Iterator[str]:
@@ -133,7 +131,7 @@ def _names(folder: str) -> list[str]:
 
 def _notes(folder: str) -> dict[str, Any]:
     try:
-        notes = orjson.loads(files.read_small(os.path.join(folder, NOTES)))
+        notes = jsonline.strict(files.read_small(os.path.join(folder, NOTES)))
         return notes if isinstance(notes, dict) else {}
     except (OSError, ValueError):
         return {}
@@ -154,7 +152,7 @@ def _is_sound(path: str) -> bool:
             return False
         opened.seek(body)
         try:
-            expected = orjson.loads(opened.read(length))["crc"]
+            expected = jsonline.strict(opened.read(length))["crc"]
         except (ValueError, KeyError, TypeError):
             return False
         opened.seek(0)

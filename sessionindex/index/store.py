@@ -28,10 +28,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
 import tantivy
 
-from sessionindex import files
+from sessionindex import files, jsonline
 from sessionindex.errors import IndexFolderError, IndexUnusable
 from sessionindex.index import lock, schema, segments, snapshot
 from sessionindex.index.lock import Holder
@@ -165,7 +164,7 @@ class Store:
     def _marker(self) -> dict[str, Any] | None:
         """What the marker says; None where the folder is missing or has none yet."""
         try:
-            marker = orjson.loads(files.read_small(os.path.join(self.folder, MARKER)))
+            marker = jsonline.strict(files.read_small(os.path.join(self.folder, MARKER)))
         except FileNotFoundError:
             return _LOST if self._is_ours() else None
         except OSError as error:
@@ -280,7 +279,7 @@ class Store:
         marker = {"format": schema.FORMAT, "root": self.root, "generation": generation}
         before = (self.touched() or 0) * 1_000_000  # a beginning is no end of a refresh
         path = os.path.join(self.folder, MARKER)
-        files.replace(path, orjson.dumps(marker))
+        files.replace(path, jsonline.compact(marker).encode())
         os.utime(path, ns=(before, before))
 
     def _sweep(self) -> None:

@@ -11,8 +11,6 @@ import re
 import time
 from typing import Any, Final
 
-import orjson
-
 from sessionindex.text import compact_json
 
 
@@ -22,6 +20,8 @@ class Raw(bytes):
 
 def dumps(value: Any, *, pretty: bool = False) -> bytes:
     """JSON for output; what a terminal could take for a command is written as an escape."""
+    import orjson  # answers for people need none
+
     try:
         option = orjson.OPT_INDENT_2 if pretty else None
         data = orjson.dumps(value, default=_fragment, option=option)
@@ -35,6 +35,8 @@ def dumps(value: Any, *, pretty: bool = False) -> bytes:
 
 def _fragment(value: Any) -> Any:
     if isinstance(value, Raw):
+        import orjson
+
         return orjson.Fragment(value)
     raise TypeError
 
