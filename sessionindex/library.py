@@ -15,7 +15,6 @@ import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -349,6 +348,8 @@ class SessionIndex(RecoveryTools, Trimming):
         on disk, and checks that. Only what the access bound shows is looked at. Raises
         IndexUnusable where there is no index (with `repair`, it is made), IndexLocked.
         """
+        from dataclasses import replace
+
         from sessionindex import check
 
         if repair:

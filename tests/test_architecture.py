@@ -56,7 +56,7 @@ OWNERS = {
     "orjson": ("jsonline.py", "wire/", "index/schema.py"),
 }
 # Sessions; Pi's settings; marker and lock; the null device.
-OPENERS = ("files.py", "settings.py", "index/lock.py", "index/segments.py", "cli/app.py")
+OPENERS = ("files.py", "settings.py", "index/lock.py", "index/segments.py", "cli/ending.py")
 OPENING = re.compile(r"open|(os|io|codecs|gzip)\.(open|fdopen)|.*\.(read|write)_(bytes|text)")
 OUTSIDE = {"os", "io", "pathlib", "shutil", "socket", "stat", "subprocess", "tempfile"}
 

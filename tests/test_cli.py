@@ -15,7 +15,7 @@ from build import session
 from scratch import Store
 from terminal import Ran, environment, pipe, terminal
 
-from sessionindex.cli.options import moment
+from sessionindex.cli.opening import moment
 
 
 @pytest.fixture
@@ -227,13 +227,18 @@ def test_a_lone_surrogate_survives_json_output(store: Store, home: Path) -> None
     assert json.loads(ran.out)["hits"][0]["snippet"] == "needle \ud83d half"
 
 
-def test_a_closed_pipe_ends_quietly(store: Store, home: Path) -> None:
+WAYS = {"plain": "3000", "by click": "3_000"}
+"""A limit that is read without click, and one that is left to it."""
+
+
+@pytest.mark.parametrize("limit", WAYS.values(), ids=WAYS)
+def test_a_closed_pipe_ends_quietly(store: Store, home: Path, limit: str) -> None:
     """`| head -1` is no error and prints none."""
     builder = session("a")
     for number in range(3000):
         builder.user(f"needle number {number} " + "x" * 100)
     store.put("a", builder)
-    command = [sys.executable, "-m", "sessionindex", "search", "needle", "--limit", "3000"]
+    command = [sys.executable, "-m", "sessionindex", "search", "needle", "--limit", limit]
     command += ["--root", str(store.root), "--index-dir", str(store.index_dir)]
     child = subprocess.Popen(
         command, env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -247,9 +252,10 @@ def test_a_closed_pipe_ends_quietly(store: Store, home: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_under_the_output_is_said(store: Store, home: Path) -> None:
+@pytest.mark.parametrize("limit", WAYS.values(), ids=WAYS)
+def test_a_full_disk_under_the_output_is_said(store: Store, home: Path, limit: str) -> None:
     store.put("a", session("a").user("needle"))
-    command = [sys.executable, "-m", "sessionindex", "search", "needle"]
+    command = [sys.executable, "-m", "sessionindex", "search", "needle", "--limit", limit]
     command += ["--root", str(store.root), "--index-dir", str(store.index_dir)]
     with open("/dev/full", "wb") as full:
         done = subprocess.run(command, env=environment(home), stdout=full, stderr=subprocess.PIPE)
@@ -257,14 +263,15 @@ def test_a_full_disk_under_the_output_is_said(store: Store, home: Path) -> None:
     assert done.stderr == b"sessionindex: cannot write the output: No space left on device\n"
 
 
-def test_interrupting_ends_with_130_and_no_traceback(store: Store, home: Path) -> None:
+@pytest.mark.parametrize("limit", WAYS.values(), ids=WAYS)
+def test_interrupting_ends_with_130_and_no_traceback(store: Store, home: Path, limit: str) -> None:
     """Ctrl-C while an index is being made."""
     big = session("a")
     for number in range(4000):
         big.user(f"needle {number} " + "lorem ipsum dolor " * 40)
     store.put("a", big)
     outer, inner = pty.openpty()
-    command = [sys.executable, "-m", "sessionindex", "search", "needle"]
+    command = [sys.executable, "-m", "sessionindex", "search", "needle", "--limit", limit]
     command += ["--root", str(store.root), "--index-dir", str(store.index_dir)]
     child = subprocess.Popen(
         command,

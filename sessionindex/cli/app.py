@@ -1,23 +1,18 @@
-"""The command line: which commands there are, and how each ends.
+"""The command line: which commands there are, and what click makes of them.
 
-A command is: parse, one call of the library, print. Data goes to stdout, talk to stderr. Exit
-status 0 is a match (or done), 1 is none, 2 an error; each error of this package knows its own.
-Commands are loaded when they are named, so that none pays for the imports of another.
+A command is: parse, one call of the library, print. Data goes to stdout, talk to stderr. How one
+ends is the same for all (`ending`); what click raises is handled here. Commands are loaded when
+they are named, so that none pays for the imports of another; a plain search never comes here.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import importlib
-import io
-import os
-import sys
 from typing import Final
 
 import click
 
-from sessionindex.errors import SessionIndexError
+from sessionindex.cli import ending
 
 _COMMANDS: Final = {
     "search": "sessionindex.cli.search",
@@ -79,65 +74,23 @@ def commands() -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Carry out a command line; the exit status."""
-    _prepare_streams()
+    return ending.of(lambda: _by_click(arguments))
+
+
+def _by_click(arguments: list[str] | None) -> int:
     try:
         status = commands.main(arguments, prog_name="sessionindex", standalone_mode=False)
-        sys.stdout.flush()
         return status if isinstance(status, int) else 0
-    except SessionIndexError as error:
-        return _failed(str(error), error.exit_status)
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.UsageError as error:
-        return _failed(_usage(error), 2)
+        return ending.failed(_usage(error), 2)
     except click.ClickException as error:
-        return _failed(error.format_message(), 2)
-    except (click.Abort, KeyboardInterrupt):
+        return ending.failed(error.format_message(), 2)
+    except click.Abort:
         return 130
-    except (BrokenPipeError, SystemExit):  # click makes the first into the second
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0  # whoever reads us has read enough
-    except OSError as error:
-        if error.filename is None and error.errno in _OUTPUT:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return _failed(f"cannot write the output: {os.strerror(error.errno)}", 2)
-        return _bug()
-    except Exception:
-        return _bug()
-
-
-_OUTPUT: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF)
-
-
-def _prepare_streams() -> None:
-    """Have all three streams, whatever was closed, and none that fails for a character."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream = getattr(sys, name)
-        if stream is None:
-            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - until the end
-            setattr(sys, name, stream)
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace" if mode == "w" else "surrogateescape")
-
-
-def _bug() -> int:
-    """What nobody thought of: its traceback, and a status that no script takes for `no match`."""
-    import traceback
-
-    with contextlib.suppress(OSError):
-        traceback.print_exc()
-    return 2
 
 
 def _usage(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "sessionindex"
     return f"{error.format_message()} ('{command} --help' tells more)"
-
-
-def _failed(message: str, status: int) -> int:
-    from sessionindex.cli.render import harmless
-
-    with contextlib.suppress(OSError):
-        print(f"sessionindex: {harmless(message, lines=True)}", file=sys.stderr)
-        sys.stderr.flush()
-    return status

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sessionindex import SessionIndex
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.errors import ParameterError
 from sessionindex.wire.output import dumps
 
@@ -65,8 +65,8 @@ def command(
         raise click.UsageError("Missing argument 'TOOL'.")
     text = sys.stdin.read() if params == "-" else os.fsencode(params).decode("utf-8", "replace")
     given = json_object("the parameters", text)
-    index = options.opened(where["root"], **_where(where), **known)
-    options.refresh_when_needed(index)
+    index = opening.opened(where["root"], **_where(where), **known)
+    opening.refresh_when_needed(index)
     answer = index.written(
         tool, given, session=session, leaf_id=leaf, tool_call_id=tool_call_id, brute=brute
     )
@@ -78,7 +78,7 @@ def _serve(index: SessionIndex) -> int:
     """The root need not be there yet: each request is answered for itself."""
     from sessionindex.serve import serve
 
-    options.refresh_when_needed(index)
+    opening.refresh_when_needed(index)
     serve(index, sys.stdin.buffer, sys.stdout.buffer)
     return 0
 

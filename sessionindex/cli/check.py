@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli.render import Style, harmless, size
 from sessionindex.wire.output import dumps
 from sessionindex.wire.shapes import camel
@@ -30,7 +30,7 @@ def command(every: bool, repair: bool, as_json: bool, color: str, **where: Any) 
 
     Exit status 1 where anything differs. What the index does not cover yet is no difference.
     """
-    report = options.opened(**where).check(None if every else _SAMPLE, repair)
+    report = opening.opened(**where).check(None if every else _SAMPLE, repair)
     if as_json:
         fields = {
             **{camel(name): value for name, value in dataclasses.asdict(report).items()},
@@ -49,7 +49,7 @@ def command(every: bool, repair: bool, as_json: bool, color: str, **where: Any) 
     if len(report.differences) > _SHOWN:
         print(f"and {len(report.differences) - _SHOWN:,} more")
     for warning in report.warnings[:10]:
-        options.say(f"{warning.path}: {warning.reason}")
+        opening.say(f"{warning.path}: {warning.reason}")
     verdict = f"{len(report.differences):,} differences" if report.differences else "no difference"
     notes = [f"{report.files:,} files and {report.entries:,} entries checked: {verdict}"]
     if report.repaired:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from sessionindex import SessionIndex
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli.render import harmless, local_time, size
 from sessionindex.daemon import installer, report
 from sessionindex.daemon.report import Report
@@ -57,15 +57,15 @@ def install(dry_run: bool, **where: Any) -> int:
     word = {"none": "written", "same": "there already", "other": "replaced"}[done.before]
     print(f"{harmless(wanted.path)}: {word}")
     if done.failure is not None:
-        options.say(f"{done.failure}; what is left to do:")
+        opening.say(f"{done.failure}; what is left to do:")
         _say_commands(done.left)
         return 2
     print(f"{wanted.name} is enabled and started")
     if watching and done.before == "none":
-        options.say(f"{watching} watched before, so the service ends at once; end that, then:")
+        opening.say(f"{watching} watched before, so the service ends at once; end that, then:")
         _say_commands([wanted.again])
     if installer.lingers() is False:
-        options.say("it ends when you log out; to have it run always: loginctl enable-linger")
+        opening.say("it ends when you log out; to have it run always: loginctl enable-linger")
     return 0
 
 
@@ -74,8 +74,8 @@ def _print_only(wanted: Service) -> int:
     print(harmless(wanted.text, lines=True), end="")
     sys.stdout.flush()
     todo = {"none": "write", "same": "leave as it is", "other": "replace"}[before]
-    options.say(f"would {todo}: {wanted.path}")
-    options.say("would run:")
+    opening.say(f"would {todo}: {wanted.path}")
+    opening.say("would run:")
     _say_commands(step.command for step in installer.steps(wanted, before))
     return 0
 
@@ -89,15 +89,15 @@ def uninstall(**where: Any) -> int:
     wanted = _service(_index(where), where)
     done = installer.uninstall(wanted)
     if done.before == "none":
-        options.say(f"nothing to remove: {wanted.path} does not exist")
+        opening.say(f"nothing to remove: {wanted.path} does not exist")
         return 0
     print(f"{harmless(wanted.path)}: removed")
     if done.failure is None:
         return 0
     if not done.left:
-        options.say(f"{done.failure}, so nothing was stopped")
+        opening.say(f"{done.failure}, so nothing was stopped")
         return 0
-    options.say(f"{done.failure}; what is left to do:")
+    opening.say(f"{done.failure}; what is left to do:")
     _say_commands(done.left)
     return 2
 
@@ -138,7 +138,7 @@ def status(as_json: bool, **where: Any) -> int:
     for name, value in rows:
         print(f"{name:>10}  {harmless(value)}")
     if unit.installed and not running:
-        options.say(f"what it said last: {shlex.join(unit.log)}")
+        opening.say(f"what it said last: {shlex.join(unit.log)}")
     return 0 if running else 1
 
 

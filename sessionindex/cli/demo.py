@@ -11,7 +11,7 @@ import click
 
 from sessionindex import SessionIndex
 from sessionindex.cli import index as index_command
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli import search as search_command
 
 SAMPLE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "sample")
@@ -26,7 +26,7 @@ def command(root: str | None, layout: str | None, index_dir: str | None) -> int:
     found = SessionIndex(root, layout=layout)
     if os.path.isdir(found.root.path) and found.status().sessions:
         return _show(["the"], root, layout, index_dir)
-    options.say(f"no Pi sessions in {found.root.path}: here is a small sample instead")
+    opening.say(f"no Pi sessions in {found.root.path}: here is a small sample instead")
     with tempfile.TemporaryDirectory(prefix="sessionindex-demo-") as scratch:
         return _show(["ETIMEDOUT"], SAMPLE, "projects", scratch)
 

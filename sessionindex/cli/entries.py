@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from sessionindex.cli import options, transcript
+from sessionindex.cli import opening, options, transcript
 from sessionindex.cli.render import Style, harmless, who
 from sessionindex.contracts.session_entries import EntriesResult
 from sessionindex.model import Problem
@@ -52,7 +52,7 @@ def command(session: str | None, **asked: Any) -> int:
     """Show the entries of SESSION (a path, an id, the beginning of one; else the current one)."""
     params = _params(asked)
     question_of({**params, "sessionPath": os.sep})  # refused before a session is looked for
-    index = options.opened(asked["root"], asked["layout"], asked["index_dir"])
+    index = opening.opened(asked["root"], asked["layout"], asked["index_dir"])
     params["sessionPath"] = index.path_of(session)
     if asked["as_json"]:
         answer = index.written("session_entries", params, brute=asked["brute"])
@@ -80,8 +80,8 @@ def _params(asked: dict[str, Any]) -> dict[str, Any]:
         "endLineNo": last,
         "ids": list(asked["ids"]),
         "parentIds": list(asked["parents"]),
-        "startTimestamp": options.moment(asked["since"]),
-        "endTimestamp": options.moment(asked["until"]),
+        "startTimestamp": opening.moment(asked["since"]),
+        "endTimestamp": opening.moment(asked["until"]),
         "types": list(asked["types"]),
         "messageRoles": list(asked["roles"]),
         "search": {"terms": terms, "caseSensitive": asked["sensitive"]} if terms else None,
@@ -124,10 +124,10 @@ def _warn(result: EntriesResult) -> None:
     lines = [problem for problem in result.problems if problem.line_no is not None]
     for problem in result.problems:
         if problem.line_no is None:
-            options.say(problem.reason)
+            opening.say(problem.reason)
     if lines:
         many = f"{len(lines):,} lines are no entries" if len(lines) > 1 else "1 line is no entry"
-        options.say(f"{many}: {_named(lines)}")
+        opening.say(f"{many}: {_named(lines)}")
 
 
 def _named(lines: list[Problem]) -> str:

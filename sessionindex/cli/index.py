@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from sessionindex import SessionIndex
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli.render import size
 from sessionindex.errors import IndexLocked, IndexUnusable
 from sessionindex.wire.output import dumps
@@ -27,19 +27,19 @@ _TORN: Final = 2.0
 @options.root_options
 def command(rebuild: bool, as_json: bool, **where: Any) -> int:
     """Read what is new or changed in the sessions into the index."""
-    index = options.opened(**where)
+    index = opening.opened(**where)
     error = index.damage()
     if isinstance(error, IndexUnusable) and error.damaged and not rebuild:
-        options.say(f"{error}; building it anew")
+        opening.say(f"{error}; building it anew")
     try:
-        report = options.refresh(index, rebuild=rebuild)
+        report = opening.refresh(index, rebuild=rebuild)
     except IndexLocked as busy:
         if rebuild:
             raise
         if _covered_by_another(index, busy):
             print("covered by the watcher")
         else:
-            options.say(str(busy))
+            opening.say(str(busy))
         return 0
     if as_json:
         fields = dataclasses.asdict(report)
@@ -61,11 +61,11 @@ def command(rebuild: bool, as_json: bool, **where: Any) -> int:
     print(f"{report.files:,} sessions: {', '.join(done) or 'nothing new'} ({cost})")
     if report.problems:
         bad = ", ".join(f"{count:,} {code}" for code, count in sorted(report.problems.items()))
-        options.say(f"lines that are no entries: {bad}")
+        opening.say(f"lines that are no entries: {bad}")
     for warning in report.warnings[:10]:
-        options.say(f"{warning.path}: {warning.reason}")
+        opening.say(f"{warning.path}: {warning.reason}")
     if len(report.warnings) > 10:
-        options.say(f"and {len(report.warnings) - 10} more that could not be read")
+        opening.say(f"and {len(report.warnings) - 10} more that could not be read")
     return 0
 
 

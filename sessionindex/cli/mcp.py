@@ -8,7 +8,7 @@ from typing import Any, cast
 import click
 
 from sessionindex import SessionIndex, clients
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli.render import harmless
 from sessionindex.settings import current_session
 
@@ -52,23 +52,23 @@ def command(
     if client is not None:
         entry = clients.entry(cast(clients.Client, client), _options(session, projects, where))
         sys.stdout.write(entry.text)
-        options.say(f"belongs into {harmless(entry.place)}")
+        opening.say(f"belongs into {harmless(entry.place)}")
         return 0
     try:
         from sessionindex import mcp
     except ImportError as error:
         reason = f"the MCP server needs the package mcp ({error})"
         raise click.ClickException(f"{reason}: pip install 'sessionindex[mcp]'") from error
-    options.refresh_when_needed(index)
+    opening.refresh_when_needed(index)
     if sys.stdin.isatty():
-        options.say("waiting for an MCP client on stdin; --print-config prints a client's entry")
+        opening.say("waiting for an MCP client on stdin; --print-config prints a client's entry")
     mcp.serve(index)
     return 0
 
 
 def _options(session: str | None, projects: tuple[str, ...], where: dict[str, Any]) -> list[str]:
     """The options that were given, with absolute paths."""
-    given = options.root_words(where)
+    given = opening.root_words(where)
     if session is not None:
         given += ["--session", current_session(session) or ""]
     for project in projects:

@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from sessionindex import SessionIndex, layout
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli.render import Style, harmless, local_time, project, shortened, width
 from sessionindex.errors import SessionIndexError
 from sessionindex.files import Changed, identity
@@ -54,7 +54,7 @@ def opened(asked: dict[str, Any]) -> SessionIndex:
     """The index to ask; without a SESSION there has to be a current one, wherever that lies."""
     where = (asked["root"], asked["layout"], asked["index_dir"])
     if asked["session"] is not None:
-        return options.opened(*where)
+        return opening.opened(*where)
     if current_session(None) is None:
         raise click.UsageError(
             "no session named, and none is running (PI_SESSION_FILE):"

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from sessionindex import settings
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli.render import harmless
 from sessionindex.pi import installer, surroundings
 from sessionindex.pi.extension import command as started
@@ -49,7 +49,7 @@ def install(dry_run: bool, as_json: bool, **where: Any) -> int:
     Only with --root is that root searched whatever Pi is started with. Files that this program did
     not make are left alone, and then nothing is written: exit status 2.
     """
-    found = installer.plan(pieces(options.root_words(where)))
+    found = installer.plan(pieces(opening.root_words(where)))
     if not dry_run:
         installer.install(found)
     words = _words(dry_run, missing="written", outdated="replaced", installed="there already")
@@ -67,7 +67,7 @@ def install(dry_run: bool, as_json: bool, **where: Any) -> int:
 @options.root_options
 def uninstall(dry_run: bool, as_json: bool, **where: Any) -> int:
     """Remove the extension and the skill, if this program made them. The index stays."""
-    found = [installer.look(piece) for piece in pieces(options.root_words(where))]
+    found = [installer.look(piece) for piece in pieces(opening.root_words(where))]
     if not dry_run:
         installer.uninstall(found)
     words = _words(dry_run, missing="not there", outdated="removed", installed="removed")
@@ -85,7 +85,7 @@ def status(as_json: bool, **where: Any) -> int:
 
     Exit status 0 where Pi loads it and it can start the program, 1 where not.
     """
-    found = [installer.look(piece) for piece in pieces(options.root_words(where))]
+    found = [installer.look(piece) for piece in pieces(opening.root_words(where))]
     extension = found[0]
     agent, user = settings.agent_dir(), settings.user()
     off = surroundings.switched_off(extension.piece.path, agent, user or {})
@@ -144,16 +144,16 @@ def _say_trimming() -> None:
     wanted = settings.auto_trim(_project())
     config = os.path.join(settings.agent_dir(), "extensions", "session-surgery.json")
     if isinstance(wanted, str):
-        options.say(wanted)
+        opening.say(wanted)
     elif wanted:
-        options.say(
+        opening.say(
             "trimming is on: after a compaction, what the model does not see any more goes from the"
             " session's file for good; there are no backups"
         )
-        options.say(f"to turn that off: {_OFF} in {harmless(config)}")
-        options.say("or in .pi/session-surgery.json of a trusted project")
+        opening.say(f"to turn that off: {_OFF} in {harmless(config)}")
+        opening.say("or in .pi/session-surgery.json of a trusted project")
     else:
-        options.say(f"trimming after a compaction is off (by {harmless(config)} or the project's)")
+        opening.say(f"trimming after a compaction is off (by {harmless(config)} or the project's)")
 
 
 def _rivals() -> list[Rival]:
@@ -162,7 +162,7 @@ def _rivals() -> list[Rival]:
 
 def _say_rivals(found: Sequence[Rival]) -> None:
     for one in found:
-        options.say(f"beware of {harmless(one.where)}: {one.why}")
+        opening.say(f"beware of {harmless(one.where)}: {one.why}")
 
 
 def _project() -> str | None:

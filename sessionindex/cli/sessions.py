@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from sessionindex import SessionIndex
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli.render import Style, harmless, local_time, padded, project, shortened, width
 from sessionindex.contracts.list_sessions import ListResult, SessionRow
 from sessionindex.wire.output import dumps
@@ -55,7 +55,7 @@ def command(**asked: Any) -> int:
     An ID is as short as it can be and still names one session. In a pipe: timestamp, folder, ID
     and path, with tabs between.
     """
-    index = options.opened(asked["root"], asked["layout"], asked["index_dir"])
+    index = opening.opened(asked["root"], asked["layout"], asked["index_dir"])
     filters = _filters(asked)
     if asked["as_json"]:
         params = {camel(name): value for name, value in filters.items()}
@@ -70,18 +70,18 @@ def command(**asked: Any) -> int:
     else:
         for _, row in _rows(result.sessions, asked["tree"]):
             print("\t".join(map(harmless, (row.timestamp, row.cwd, row.id, row.path))))
-    options.warn(result.warnings)
+    opening.warn(result.warnings)
     return 0 if result.sessions else 1
 
 
 def _filters(asked: dict[str, Any]) -> dict[str, Any]:
     """The options as the filters of list_sessions."""
     filters: dict[str, Any] = {
-        "cwds": [options.folder(folder) for folder in asked["cwds"]],
+        "cwds": [opening.folder(folder) for folder in asked["cwds"]],
         "cwd_match": "sibling-prefix" if asked["siblings"] else None,
         "include_current_session": asked["current"],
-        "start_timestamp": options.moment(asked["since"]),
-        "end_timestamp": options.moment(asked["until"]),
+        "start_timestamp": opening.moment(asked["since"]),
+        "end_timestamp": opening.moment(asked["until"]),
         "sort_by": asked["sort"],
         "sort_direction": asked["order"],
         "limit": asked["limit"],

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from sessionindex import entry as entries
-from sessionindex.cli import options, transcript
+from sessionindex.cli import opening, options, transcript
 from sessionindex.cli.render import Style
 from sessionindex.wire.entries import BLANK, entry_row
 from sessionindex.wire.output import Raw, dumps
@@ -32,7 +32,7 @@ def command(place: str, context: int, as_json: bool, color: str, **where: Any) -
     session, colon, number = place.rpartition(":")
     if not (colon and session and _LINE.fullmatch(number)):
         raise click.UsageError(f"expected SESSION:LINE, as search prints it: {place}")
-    index = options.opened(**where)
+    index = opening.opened(**where)
     if as_json:
         _, found = index.around(session, int(number), context)
         rows = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli.render import harmless, local_time, size
 from sessionindex.index.lock import Holder
 from sessionindex.status import Status
@@ -21,7 +21,7 @@ from sessionindex.wire.reports import status_answer
 @options.root_options
 def command(as_json: bool, **where: Any) -> int:
     """Say what the root holds and how far the index is."""
-    status = options.opened(**where).status()
+    status = opening.opened(**where).status()
     if as_json:
         answer = status_answer(status)
         sys.stdout.buffer.write(dumps(answer, pretty=sys.stdout.isatty()) + b"\n")

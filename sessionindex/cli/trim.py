@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from sessionindex import SessionIndex
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli.call import json_object
 from sessionindex.cli.render import harmless, padded, size, width
 from sessionindex.trim.report import TrimReport
@@ -59,7 +59,7 @@ def command(root: str | None, layout: str | None, index_dir: str | None, **asked
     given = asked["settings"]
     stepping = asked["prepare"] or asked["commit"] is not None or asked["discard"] is not None
     # A running session may lie outside of the root; only its owner trims it in two steps.
-    index = (SessionIndex if stepping else options.opened)(
+    index = (SessionIndex if stepping else opening.opened)(
         root,
         layout=layout,
         index_dir=index_dir,
@@ -130,7 +130,7 @@ def _told(report: TrimReport, asked: dict[str, Any]) -> int:
             if path is not None:
                 print(f"{what}: {harmless(path)}")
     if refused:
-        options.say(f"{report.message} ({report.path})")
+        opening.say(f"{report.message} ({report.path})")
     return 1 if refused else 0
 
 
@@ -170,7 +170,7 @@ def _all(index: SessionIndex, asked: dict[str, Any]) -> int:
         after = sum(report.bytes_after for report in done)
         print(f"{len(done):,} sessions trimmed: {size(before)} → {size(after)}")
     for report in refused:
-        options.say(f"{report.message} ({report.path})")
+        opening.say(f"{report.message} ({report.path})")
     return 1 if refused else 0
 
 
@@ -218,6 +218,6 @@ def _in_steps(index: SessionIndex, asked: dict[str, Any]) -> int:
             report = index.discard_trim(asked["discard"])
         _print_json(trim_answer(report))
     if report.outcome == "refused":
-        options.say(report.message)
+        opening.say(report.message)
         return 1
     return 0

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from sessionindex import SessionIndex
-from sessionindex.cli import options
+from sessionindex.cli import opening, options
 from sessionindex.cli.render import harmless
 from sessionindex.errors import IndexLocked
 
@@ -53,5 +53,5 @@ def command(every: float, log_level: str, **where: Any) -> int:
     try:
         watcher.run()
     except IndexLocked as locked:
-        options.say(f"already watched by {locked.holder}")
+        opening.say(f"already watched by {locked.holder}")
     return 0

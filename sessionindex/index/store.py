@@ -25,7 +25,6 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 import tantivy
@@ -294,14 +293,16 @@ class Store:
                 os.unlink(path)
 
 
-@dataclass(slots=True)
 class Generation:
     """An index open for writing; `publish` makes it the current one."""
 
-    store: Store
-    index: tantivy.Index
-    name: str
-    published: bool
+    __slots__ = ("index", "name", "published", "store")
+
+    def __init__(self, store: Store, index: tantivy.Index, name: str, *, published: bool) -> None:
+        self.store = store
+        self.index = index
+        self.name = name
+        self.published = published
 
     @property
     def folder(self) -> str:
