@@ -43,14 +43,22 @@ refreshed meanwhile."""
 
 
 def search(
-    present: Present, params: Any, brute: bool, before_scan: BeforeScan | None
+    present: Present,
+    params: Any,
+    brute: bool,
+    before_scan: BeforeScan | None,
+    *,
+    paged: bool = True,
 ) -> SearchResult:
-    """search_sessions; without `limit` and `count` in the parameters, everything and exact."""
+    """search_sessions; without `limit` and `count` in the parameters, everything and exact.
+
+    Where nobody goes on from a page, `paged` false spares its cursor: most of that is imports.
+    """
     policy = present.policy()
     question, cursor = wire.question_of(params)
     whole = question  # as it is asked on every page
     if cursor is not None:
-        from sessionindex import pages  # here and below: a first page that is all needs none
+        from sessionindex import pages  # here and below: most searches need none
 
         body = pages.decode(cursor, "search_sessions", _digest(present, whole))
         after = wire.place(body) if body else None
@@ -61,7 +69,7 @@ def search(
         paths = tuple([present.confined(path, policy) for path in question.session_paths])
         question = question._replace(session_paths=paths)
     result, last = _answer(present, question, policy, brute, before_scan)
-    if last is not None:
+    if last is not None and paged:
         from sessionindex import pages
 
         token = pages.encode("search_sessions", _digest(present, whole), {"after": list(last)})

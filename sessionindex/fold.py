@@ -22,7 +22,7 @@ from typing import Final
 
 GRAM: Final = 3
 PAD: Final = "\0\0"
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = "[\ud800-\udfff]"  # compiled where it is used
 
 
 def key(text: str) -> str:
@@ -33,7 +33,7 @@ def key(text: str) -> str:
         try:
             low.encode()  # the fastest way to see that there is no lone surrogate
         except UnicodeEncodeError:
-            low = _SURROGATE.sub("\ufffd", low)
+            low = re.sub(_SURROGATE, "\ufffd", low)
     return low
 
 

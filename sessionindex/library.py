@@ -11,7 +11,6 @@ Every operation takes `brute=True`: the answer from the files alone, without the
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -120,6 +119,8 @@ class SessionIndex(RecoveryTools, Trimming):
             within = None if projects is None else access.names(projects)
         except PolicyError as error:
             raise ParameterError("projects must be base names of working directories") from error
+        import copy  # a search of its own process needs none
+
         view = copy.copy(self)
         view._present = self._present.seen_by(settings, current_session, within)
         if settings is not None:
@@ -182,11 +183,14 @@ class SessionIndex(RecoveryTools, Trimming):
         result = self.entries_answer(params, brute=how.get("brute", False))
         return entries.answer_of(result, own_bytes=True)
 
-    def answer(self, params: Any, *, brute: bool = False) -> SearchResult:
-        """`search` with the contract's parameters, and its defaults: 50 hits, no exact count."""
+    def answer(self, params: Any, *, brute: bool = False, cursor: bool = True) -> SearchResult:
+        """`search` with the contract's parameters, and its defaults: 50 hits, no exact count.
+
+        Without `cursor` no next page is prepared: `next_cursor` is None though there be one.
+        """
         if isinstance(params, Mapping):
             params = {"limit": _TOOL_LIMIT, "count": "page", **params}
-        return asking.search(self._present, params, brute, self.before_scan)
+        return asking.search(self._present, params, brute, self.before_scan, paged=cursor)
 
     # --- listing ---------------------------------------------------------------------------------
 

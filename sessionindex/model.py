@@ -10,9 +10,10 @@ its way, and indexing makes millions of these.
 
 Units: offsets and lengths are bytes, `line_no` counts physical lines from 1 (the header is 1),
 instants are whole milliseconds since 1970 UTC.
-"""
 
-from __future__ import annotations
+Their annotations are evaluated, unlike elsewhere: as strings each field would be compiled again
+when the class is made, which every search would wait for.
+"""
 
 from typing import Any, Literal, NamedTuple
 

@@ -10,7 +10,6 @@ within the bound; with a bound, a refusal never says whether a path exists.
 
 from __future__ import annotations
 
-import copy
 import os
 import threading
 import time
@@ -103,6 +102,8 @@ class Present:
         within: tuple[str, ...] | None,
     ) -> Present:
         """The same root and open index for another caller; None is as it is here."""
+        import copy
+
         view = copy.copy(self)
         if given_settings is not None:
             view._settings = given_settings

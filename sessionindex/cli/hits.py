@@ -39,7 +39,7 @@ def show(asked: dict[str, Any]) -> int:
         answer = index.call("search_sessions", params, brute=asked["brute"])
         sys.stdout.buffer.write(dumps(answer, pretty=sys.stdout.isatty()) + b"\n")
         return 0 if answer["hits"] else 1
-    result = index.answer(params, brute=asked["brute"])
+    result = index.answer(params, brute=asked["brute"], cursor=False)
     if asked["count"] or asked["sessions"]:
         _sessions(result, asked)
     else:

@@ -2,9 +2,9 @@
 
 A `Plan` narrows: every condition may only leave out what cannot be an answer, and None is no
 condition. `Candidates` are places of lines, `Columns` is the tree of one file.
-"""
 
-from __future__ import annotations
+The annotations are evaluated, as those of `model` are.
+"""
 
 from typing import Literal, NamedTuple
 
