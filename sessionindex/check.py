@@ -24,7 +24,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sessionindex import entry as entries
@@ -75,6 +75,25 @@ _Fact = tuple[int, ...]
 """Offset, length and columns (as stored, -1 for none) of a line as a fresh parse has it."""
 
 
+def look(present: Present, sample: int | None) -> CheckReport:
+    """One look at the newest commit and the root as they are; `sample` lines, None for all.
+
+    Raises PolicyError, IndexUnusable.
+    """
+    policy, reader = present.policy(), present.checked_reader()
+    now = present.walked(policy, {one.path: one for one in reader.all_records()})
+    whole = not policy.is_bound
+    # Deletions may be of sessions that the bound hides.
+    dead = present.store.dead()[0] if whole else 0
+    report = check(now, reader, sample=sample, whole=whole, dead=dead)
+    rotten = [
+        Difference(path, None, "its bytes are not those that were written")
+        for path in present.store.corrupt()
+    ]
+    rotten += _remembered(present, reader, policy)
+    return replace(report, differences=(*rotten, *report.differences))
+
+
 def check(
     catalog: Catalog, reader: Reader, *, sample: int | None, whole: bool, dead: int
 ) -> CheckReport:
@@ -105,7 +124,7 @@ def check(
     )
 
 
-def remembered(present: Present, reader: Reader, policy: Policy) -> Iterator[Difference]:
+def _remembered(present: Present, reader: Reader, policy: Policy) -> Iterator[Difference]:
     """What the snapshot of this commit would have a question believe that is not so."""
     snapshot = reader.snapshot()
     if snapshot is None:

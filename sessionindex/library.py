@@ -360,26 +360,14 @@ class SessionIndex(RecoveryTools, Trimming):
             self.clear_trims()
         present, repaired = self._present, False
         while True:
-            policy = present.policy()
             try:
-                reader = present.checked_reader()
-                now = present.walked(policy, {one.path: one for one in reader.all_records()})
-                dead, _ = present.store.dead()
-                whole = not policy.is_bound
-                told = dead if whole else 0  # deletions may be of sessions that the bound hides
-                report = check.check(now, reader, sample=sample, whole=whole, dead=told)
-                rotten = [
-                    check.Difference(path, None, "its bytes are not those that were written")
-                    for path in present.store.corrupt()
-                ]
-                rotten += check.remembered(present, reader, policy)
-                report = replace(report, differences=(*rotten, *report.differences))
+                report = check.look(present, sample)
             except IndexUnusable as error:
                 if not repair or repaired:
                     raise
                 present.give_up(error)
             else:
-                if repaired or not repair or not (report.differences or dead):
+                if repaired or not repair or not (report.differences or present.store.dead()[0]):
                     return replace(report, repaired=repaired)
             self.refresh(rebuild=True)
             repaired = True

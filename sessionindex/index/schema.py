@@ -39,14 +39,12 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-import orjson
 import tantivy
 
 from sessionindex import jsonline
 from sessionindex.coverage import Cursor, Identity
 from sessionindex.fold import GRAM, key
 from sessionindex.model import Kind, Session
-from sessionindex.text import compact_json
 from sessionindex.timestamps import instant_ms, stored
 
 _TANTIVY: Final = getattr(tantivy, "__version__", "unknown")
@@ -135,21 +133,17 @@ def file_document(record: Record, root: str) -> dict[str, Any]:
         list(map(list, record.problems)),
         record.leaf,
     ]
-    try:
-        spelled = orjson.dumps(facts)
-    except TypeError:  # a header or a name with lone surrogates
-        spelled = compact_json(facts).encode()
-    return {"file": record.key, "path": path, "facts": spelled}
+    return {"file": record.key, "path": path, "facts": jsonline.compact(facts).encode()}
 
 
 def problem_document(key: int, problems: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """The fields of a document that lists problems of a file."""
-    return {"problems": key, "facts": orjson.dumps(list(map(list, problems)))}
+    return {"problems": key, "facts": jsonline.compact(list(map(list, problems))).encode()}
 
 
 def problem_list(facts: bytes) -> list[tuple[int, int]]:
     """(line_no, number of the reason) of a document that lists problems."""
-    return [(line_no, number) for line_no, number in orjson.loads(facts)]
+    return [(line_no, number) for line_no, number in jsonline.value(facts)]
 
 
 _CURSOR: Final = ("proven", "offset", "lines", "checksum", "head", "tail")
@@ -157,6 +151,8 @@ _CURSOR: Final = ("proven", "offset", "lines", "checksum", "head", "tail")
 
 def record(facts: bytes, root: str) -> Record:
     """The Record that a file document holds; a header without zone is read in the zone of now."""
+    import orjson  # exact here, and where a snapshot spares the documents nobody waits for it
+
     try:
         found = orjson.loads(facts)
     except orjson.JSONDecodeError:
