@@ -70,11 +70,12 @@ def value(data: bytes, *, first: bool = False) -> Any:
 
 
 def strict(data: bytes) -> Any:
-    """The JSON value of a small file of our own, or of tantivy's; raises ValueError.
+    """The JSON value of a cursor, or of a small file of our own or tantivy's; raises ValueError.
 
-    What is broken in it is not mended: bytes that are no UTF-8 are no JSON here.
+    Nothing in it is mended, and no number in it is large: bytes that are no UTF-8 and integers
+    beyond 64 bits are no JSON here.
     """
-    return _exact(data.decode("utf-8"))
+    return _exact(data.decode("utf-8"), _STRICT)
 
 
 def compact(value: Any) -> str:
@@ -175,15 +176,25 @@ def _decimal(digits: str) -> float | None:
     return None if number in (float("inf"), float("-inf")) else number
 
 
+def _word(digits: str) -> int:
+    number = _integer(digits)
+    if not -(2**63) <= number < 2**64:
+        raise ValueError(digits)
+    return number
+
+
 _READER: Final = json.JSONDecoder(
     parse_int=_integer, parse_float=_decimal, parse_constant=_refuse, strict=True
+)
+_STRICT: Final = json.JSONDecoder(
+    parse_int=_word, parse_float=_decimal, parse_constant=_refuse, strict=True
 )
 INVALID: Final = "line is not valid JSON: it cannot be parsed"
 TOO_DEEP: Final = f"line is not valid JSON: nested deeper than {MAX_DEPTH} levels"
 _STRUCTURE: Final = r'(?s)"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]'  # compiled where it is used
 
 
-def _exact(text: str) -> Any:
+def _exact(text: str, reader: json.JSONDecoder = _READER) -> Any:
     """The value by the standard library's reader."""
     depth = deepest = 0
     # Few brackets cannot be deep, and counting them is what is fast.
@@ -199,9 +210,9 @@ def _exact(text: str) -> Any:
         raise Unreadable(TOO_DEEP)
     text = text.strip("\t\r\n ")
     try:
-        return _READER.decode(text)
+        return reader.decode(text)
     except RecursionError:
-        return _deep(text)
+        return _deep(text, reader)
     except ValueError as error:
         raise Unreadable(INVALID) from error
 
@@ -209,7 +220,7 @@ def _exact(text: str) -> Any:
 _RAISING: Final = threading.Lock()
 
 
-def _deep(text: str) -> Any:
+def _deep(text: str, reader: json.JSONDecoder) -> Any:
     """The value of a line nested deeper than the interpreter's stack allows as it is set.
 
     The depth is known to be bounded, so the limit is raised for this one line.
@@ -218,7 +229,7 @@ def _deep(text: str) -> Any:
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(before + 2 * MAX_DEPTH)
         try:
-            return _READER.decode(text)
+            return reader.decode(text)
         except ValueError as error:
             raise Unreadable(INVALID) from error
         finally:

@@ -436,9 +436,15 @@ def test_a_few_lines_need_no_orjson() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b" ", b"{", b'"\xff"', b"[NaN]", b"[" * 9000, b"\xef\xbb\xbf{}"]
+    "data",
+    [
+        *(b"", b" ", b"{", b'"\xff"', b"[NaN]", b"[" * 9000, b"\xef\xbb\xbf{}"),
+        *(b"18446744073709551616", b"-9223372036854775809", b"1" * 5000),
+    ],
 )
 def test_files_of_our_own_are_not_mended(data: bytes) -> None:
     with pytest.raises(ValueError):
         strict(data)
     assert strict(b' {"a":[1,"\xc3\xa9"]}\n') == {"a": [1, "é"]}
+    for number in (2**64 - 1, -(2**63)):
+        assert strict(b"%d" % number) == number

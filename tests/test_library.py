@@ -166,7 +166,9 @@ def test_cursors_continue_their_question_only(store: Store) -> None:
         assert str(refused.value) == STALE
 
 
-@pytest.mark.parametrize("place", [-(2**62), 2**62, -(2**63), 2**63, 2**64 - 1, -(10**30), 0])
+@pytest.mark.parametrize(
+    "place", [-(2**62), 2**62, -(2**63), 2**63, 2**64 - 1, 1 - 2**64, -(10**30), 0]
+)
 @pytest.mark.parametrize("order", ["newest", "oldest", "path"])
 def test_a_forged_place_is_only_a_place(place: int, order: str, store: Store) -> None:
     """Whatever number somebody writes into a cursor, both paths give one answer or one refusal."""
