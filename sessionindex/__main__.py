@@ -31,7 +31,7 @@ def _run(arguments: list[str]) -> int:
 
         return hits.show(asked)
 
-    return ending.of(search)
+    ending.leave(ending.of(search))
 
 
 if __name__ == "__main__":

@@ -206,9 +206,12 @@ def test_a_plain_search_starts_with_what_it_needs(store: Store, home: Path, foun
     where = ["--root", str(store.root), "--index-dir", str(store.index_dir)]
     assert pipe(["index", *where], environment(home)).status == 0
     program = (
-        "import sys; from sessionindex.__main__ import main\n"
-        "try: main()\n"
-        "finally: print(*sys.modules, file=sys.stderr)"
+        "import os, sys; from sessionindex.__main__ import main\n"
+        "def ended(status, end=os._exit):\n"
+        "    print(*sys.modules, file=sys.stderr, flush=True)\n"
+        "    end(status)\n"
+        "os._exit = ended\n"
+        "main()"
     )
     term = "needle" if found else "nothing like it"
     command = [sys.executable, "-c", program, "search", term, "--limit", "1", *where]
