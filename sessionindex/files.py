@@ -18,7 +18,6 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from functools import cache
 from typing import Final
 
 from sessionindex.coverage import EDGE, Identity, digest
@@ -41,7 +40,6 @@ _MOUNTS: Final = "/proc/self/mountinfo"
 _LOCAL: Final = frozenset({"ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs"})
 
 
-@cache
 def keeps_folder_times(device: int) -> bool:
     """Whether a folder's times on this device are known to move with the names in it.
 
@@ -83,6 +81,12 @@ def open_listed(path: str, listed: Identity) -> tuple[int, Identity]:
         os.close(descriptor)
         raise Changed(path)
     return descriptor, identity(now)
+
+
+def open_folder(path: str, *, follow: bool) -> int:
+    """A descriptor of a folder; raises OSError, also for a link that must not be followed."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    return os.open(path, flags if follow else flags | os.O_NOFOLLOW)
 
 
 def read_at(descriptor: int, offset: int, length: int) -> bytes:

@@ -22,7 +22,7 @@ from sessionindex.access import Policy
 from sessionindex.catalog import verdict_of
 from sessionindex.coverage import Identity, Verdict
 from sessionindex.decision import Decision, decide, is_under
-from sessionindex.errors import IndexUnusable
+from sessionindex.errors import IndexFolderError, IndexUnusable
 from sessionindex.execution import Execution, Progress
 from sessionindex.index import segments, snapshot
 from sessionindex.index.reader import Reader
@@ -105,6 +105,7 @@ class Ingest:
         self._policy = policy
         self._progress = None if policy.is_bound else progress  # bytes of whoever they are
         self._open: tuple[Generation, dict[str, Record]] | None = None
+        self._left: object = None
         self._known = known
         self._survey: Survey | None = None
         self._written: Written | None = None
@@ -128,8 +129,11 @@ class Ingest:
 
     def _run(self, paths: Sequence[str] | None, fresh: bool) -> RefreshReport:
         began = time.monotonic()
+        if not self._store.is_held():  # taken away, and perhaps begun anew by somebody else
+            raise IndexFolderError("the index folder was taken away", self._store.folder)
         known, self._open = self._open, None  # what fails leaves nothing that can be trusted
-        if fresh or known is None or self._store.state() is None:  # its marker was lost
+        state = self._store.state()
+        if fresh or known is None or state is None or state != self._left:
             generation = self._store.generation(fresh=fresh)
             records = self._records(generation)
         else:
@@ -147,6 +151,7 @@ class Ingest:
         generation.publish()
         self._store.touch()
         self._open = generation, records
+        self._left = self._store.state()
         self._write_down(generation.folder, run.changed, before)
         return self._report(tree, run, time.monotonic() - began, told=told)
 
@@ -182,7 +187,7 @@ class Ingest:
                 if now.state == before:
                     self._written = written
                 else:
-                    self._written = snapshot.add(folder, self._root, now, changed, written)
+                    self._written = snapshot.add(folder, self._root, now, changed, before, written)
             if self._written is None:
                 self._written = snapshot.save(folder, self._root, now)
 
@@ -237,12 +242,12 @@ class Ingest:
             still = standing.tree(survey, root, header_of)
             if still is not None:
                 return still
-        notes, clock = Notes(), time.time_ns()
+        notes, clock = Notes() if only is None else None, time.time_ns()
         policy = Policy(None)  # everything is indexed, whoever may see it
         tree = layout.discover(
             root, flat=flat, policy=policy, header_of=header_of, only=only, notes=notes
         )
-        if only is None:
+        if notes is not None:
             self._survey = standing.surveyed(tree, notes, flat, clock)
         return tree
 

@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 from sessionindex import header
 from sessionindex.access import Policy
 from sessionindex.coverage import Identity
-from sessionindex.files import Changed, identity, open_listed, read_at, spoken
+from sessionindex.files import Changed, identity, open_folder, open_listed, read_at, spoken
 from sessionindex.model import PathWarning, Session
 
 Header = Callable[[str, Identity], Session | str]
@@ -141,16 +141,14 @@ def discover(
     """
     walk = _Walk(policy, header_of, notes)
     try:
-        if notes is not None:
-            notes.folders.append((root, identity(os.stat(root))))
         if flat:
-            walk.project(root)
+            walk.project(root, follow=True)
         else:
-            for item in list(os.scandir(root)):
-                if only is not None and item.name not in only:
+            for name, is_folder in walk.listed(root, follow=True).kinds.items():
+                if only is not None and name not in only:
                     continue
-                if _PROJECT.fullmatch(item.name) and item.is_dir(follow_symlinks=False):
-                    walk.project_folder(os.path.join(root, item.name))
+                if is_folder and _PROJECT.fullmatch(name):
+                    walk.project_folder(os.path.join(root, name))
     except OSError as error:
         warning = PathWarning(root, f"sessions root not readable: {spoken(error)}")
         return Tree((), (warning,), readable=False)
@@ -160,21 +158,28 @@ def discover(
     )
 
 
-def _sorted_out(
-    items: list[os.DirEntry[str]],
-) -> tuple[list[os.DirEntry[str]], dict[str, bool]]:
-    """The session files, and for every name whether it is a folder; links are left out."""
-    files = []
+class _Listing(NamedTuple):
+    """What is in a folder: names of session files, and of all files and folders which they are.
+
+    Links and whatever else there is are left out.
+    """
+
+    sessions: list[str]
+    kinds: dict[str, bool]  # whether it is a folder
+
+
+def _listing(found: Iterator[os.DirEntry[str]]) -> _Listing:
+    sessions = []
     kinds: dict[str, bool] = {}
-    for item in items:
-        if item.name.endswith(SUFFIX) and item.is_file(follow_symlinks=False):
-            files.append(item)
-            kinds[item.name] = False
-        elif item.is_dir(follow_symlinks=False):
-            kinds[item.name] = True
+    for item in found:
+        name = item.name
+        if item.is_dir(follow_symlinks=False):
+            kinds[name] = True
         elif item.is_file(follow_symlinks=False):
-            kinds[item.name] = False
-    return files, kinds
+            kinds[name] = False
+            if name.endswith(SUFFIX):
+                sessions.append(name)
+    return _Listing(sessions, kinds)
 
 
 def _is_utf8(name: str) -> bool:
@@ -220,10 +225,22 @@ class _Walk:
         self._header_of = header_of
         self._notes = notes
 
-    def _listed(self, folder: str) -> list[os.DirEntry[str]]:
+    def _moved(self) -> None:
         if self._notes is not None:
-            self._notes.folders.append((folder, identity(os.lstat(folder))))
-        return list(os.scandir(folder))  # closes itself at its end
+            self._notes.whole = False
+
+    def listed(self, folder: str, *, follow: bool = False) -> _Listing:
+        """What is in a folder; noted is the folder that was listed, whatever moves meanwhile."""
+        if self._notes is None:
+            with os.scandir(folder) as found:
+                return _listing(found)
+        descriptor = open_folder(folder, follow=follow)
+        try:
+            self._notes.folders.append((folder, identity(os.fstat(descriptor))))
+            with os.scandir(descriptor) as found:
+                return _listing(found)
+        finally:
+            os.close(descriptor)
 
     def project_folder(self, folder: str) -> None:
         if not _is_utf8(folder):
@@ -233,27 +250,27 @@ class _Walk:
         try:
             self.project(folder)
         except FileNotFoundError:
-            return
+            self._moved()
         except OSError as error:
             reason = f"project directory not readable: {spoken(error)}"
             self.warnings.append(PathWarning(folder, reason))
 
-    def project(self, folder: str) -> None:
+    def project(self, folder: str, *, follow: bool = False) -> None:
         """The sessions directly in a folder, each with what it launched."""
-        files, kinds = _sorted_out(self._listed(folder))
+        names, kinds = self.listed(folder, follow=follow)
         refused = admitted = 0
         unreadable: list[PathWarning] = []
         prefix = folder.rstrip(os.sep) + os.sep
-        for item in files:
-            path = prefix + item.name
-            found = self._session(path, item)
+        for name in names:
+            path = prefix + name
+            found = self._session(path)
             if found is None:
                 continue
             listed, session = found
             if not isinstance(session, str) and self._policy.admits(session.cwd):
                 admitted += 1
                 self.sessions.append(_new(Found, (path, listed, session, path, None)))
-                is_folder = kinds.get(item.name[: -len(SUFFIX)])
+                is_folder = kinds.get(name[: -len(SUFFIX)])
                 if is_folder is not None:
                     self._container(path, is_folder)
                 continue
@@ -266,16 +283,15 @@ class _Walk:
         if admitted or not refused:
             self.warnings += unreadable
 
-    def _session(self, path: str, item: os.DirEntry[str]) -> tuple[Identity, Session | str] | None:
+    def _session(self, path: str) -> tuple[Identity, Session | str] | None:
         """A listed file's identity and header; None where it is gone."""
         try:
-            listed = identity(item.stat(follow_symlinks=False))
+            listed = identity(os.lstat(path))
             if not (path.isascii() or _is_utf8(path)):
                 return listed, "could not open file: its name is not UTF-8"
             return listed, self._header_of(path, listed)
         except (Changed, FileNotFoundError) as error:
-            if self._notes is not None:
-                self._notes.whole = False
+            self._moved()
             return self._again(path) if isinstance(error, Changed) else None
         except OSError as error:
             return Identity(0, 0, 0, 0, 0), f"could not open file: {spoken(error)}"
@@ -308,8 +324,8 @@ class _Walk:
             return
         holders = {top: path}
         children = []
-        for child, item in self._transcripts(top):
-            found = self._session(child, item)
+        for child in self._transcripts(top):
+            found = self._session(child)
             if found is None:
                 continue
             listed, session = found
@@ -325,25 +341,24 @@ class _Walk:
                 folder = folder[: folder.rindex("/")]
             self.sessions.append(_new(Found, (child, listed, session, path, holders[folder])))
 
-    def _transcripts(self, top: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    def _transcripts(self, top: str) -> Iterator[str]:
         """The files of delegated runs below a container, at any depth."""
         todo = [(top, "")]
         while todo:
             folder, name = todo.pop()
             try:
-                items = self._listed(folder)
+                kinds = self.listed(folder).kinds
             except FileNotFoundError:
+                self._moved()
                 continue
             except OSError as error:
                 reason = f"subagent directory not readable: {spoken(error)}"
                 self.warnings.append(PathWarning(_shown(folder), reason))
                 continue
             runs = name == "forks" or name.startswith(_RUNS)
-            for item in items:
-                if item.is_dir(follow_symlinks=False):
-                    if item.name != _ARTIFACTS:
-                        todo.append((f"{folder}/{item.name}", item.name))
-                elif item.is_file(follow_symlinks=False) and (
-                    item.name == "session.jsonl" or (runs and item.name.endswith(SUFFIX))
-                ):
-                    yield f"{folder}/{item.name}", item
+            for inner, is_folder in kinds.items():
+                if is_folder:
+                    if inner != _ARTIFACTS:
+                        todo.append((f"{folder}/{inner}", inner))
+                elif inner == "session.jsonl" or (runs and inner.endswith(SUFFIX)):
+                    yield f"{folder}/{inner}"

@@ -184,7 +184,11 @@ class Present:
             if self._open.reader is None:
                 return self._open.known
             state, reader = self._open.reader
-        return reader.snapshot() or Snapshot(state, time.tzname, reader.records())
+        try:
+            return reader.snapshot() or Snapshot(state, time.tzname, reader.records())
+        except SessionIndexError as error:  # whoever refreshes reads it anew, or begins anew
+            self.give_up(error)
+            return None
 
     def renew(self, known: Snapshot | None) -> None:
         """Open the index again when it is asked; `known` is what a refresh left behind."""

@@ -103,6 +103,12 @@ def surveyed(tree: Tree, notes: Notes, flat: bool, clock_ns: int) -> Survey | No
     """The survey that a walk was which began at this moment; None where it would prove nothing."""
     if tree.warnings or not tree.readable or not notes.whole:
         return None
+    root, before = notes.folders[0]
+    try:
+        if identity(os.stat(root)) != before:  # a link, a mount or a folder above it moved
+            return None
+    except OSError:
+        return None
     known = (*notes.folders, *notes.hidden)
     if not _keep_times(notes.folders) or not all(is_proven(one, clock_ns) for _, one in known):
         return None

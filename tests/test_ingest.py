@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from scratch import Store, ask, places
 from test_durability import SLOW
 
 from sessionindex import coverage, ingest, intake, layout
-from sessionindex.errors import IndexUnusable
+from sessionindex.errors import IndexFolderError, IndexUnusable
 from sessionindex.index import segments
 from sessionindex.index.reader import Reader
 
@@ -144,6 +145,17 @@ def test_a_root_that_is_away_keeps_its_records(store: Store) -> None:
     assert ask(store.index, "needle").coverage.new == 0
 
 
+def refusing(inner: Any, folder: str) -> Any:
+    """A function of the system that may not touch this folder."""
+
+    def refuse(path: Any, *rest: Any, **how: Any) -> Any:
+        if path == folder:
+            raise PermissionError(13, "Permission denied")
+        return inner(path, *rest, **how)
+
+    return refuse
+
+
 def test_an_unreadable_folder_keeps_its_records(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,15 +163,10 @@ def test_an_unreadable_folder_keeps_its_records(
     path = store.put("a", session("a").user("needle"))
     store.put("b", session("b").user("needle"), project="--other--")
     store.index.refresh()
-    scandir = os.scandir
-
-    def refuse(folder: Any) -> Any:
-        if os.fspath(folder) == os.path.dirname(path):
-            raise PermissionError(13, "Permission denied")
-        return scandir(folder)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "scandir", refuse)
+        for name in ("open", "scandir"):
+            patch.setattr(os, name, refusing(getattr(os, name), os.path.dirname(path)))
         report = store.index.refresh()
         assert counts(report) == {}
         assert [one.path for one in report.warnings] == [os.path.dirname(path)]
@@ -390,9 +397,14 @@ def test_a_folder_and_what_is_in_it_are_named_at_once(store: Store) -> None:
 def test_a_file_that_is_listed_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that changes under a listing may name a file twice: it is read once."""
     path = store.put("a", session("a").user("needle"))
-    listed = layout._Walk._listed
+    listed = layout._Walk.listed
+
+    def doubled(*asked: Any, **how: Any) -> Any:
+        found = listed(*asked, **how)
+        return found._replace(sessions=found.sessions * 2)
+
     with monkeypatch.context() as patch:
-        patch.setattr(layout._Walk, "_listed", lambda walk, folder: listed(walk, folder) * 2)
+        patch.setattr(layout._Walk, "listed", doubled)
         assert counts(store.index.refresh())["added"] == 1
         append(path, session("x").user("needle more").tail(1))
         assert counts(store.index.refresh())["appended"] == 1
@@ -429,6 +441,41 @@ def test_what_is_known_of_the_files_is_not_read_again(
     assert counts(store.index.refresh(rebuild=True))["added"] == 2
     assert store.index.status().entries == 7
     assert store.index.check(None).differences == ()
+
+
+def test_an_index_that_was_made_anew_under_whoever_keeps_it(store: Store) -> None:
+    """Its folder was taken away and begun again: the old keys are other files' now."""
+    path = store.put("b", session("b").user("needle b"))
+    with store.index.keeping("test") as kept:
+        kept.refresh()
+        new = store.put("a", session("a").user("needle a").user("needle a"))
+        kept.refresh([new])
+        shutil.rmtree(store.folder)
+        store.open().refresh()
+        append(path, session("x").user("needle more").tail(1))
+        for paths in ([path], None):
+            with pytest.raises(IndexFolderError, match="taken away"):
+                kept.refresh(paths)
+        assert ask(store.open(), "needle").total == 4
+    with store.index.keeping("test") as kept:
+        assert counts(kept.refresh([path]))["appended"] == 1
+    assert ask(store.open(), "needle").total == 4
+
+
+@pytest.mark.parametrize("lost", ["writer.lock", ""])
+def test_a_lock_that_others_cannot_see_is_none(lost: str, store: Store) -> None:
+    path = store.put("a", session("a").user("needle"))
+    with store.index.keeping("test") as kept:
+        kept.refresh()
+        if lost:
+            os.unlink(store.folder / lost)
+        else:
+            shutil.rmtree(store.folder)
+        append(path, session("x").user("needle more").tail(1))
+        with pytest.raises(IndexFolderError, match="taken away"):
+            kept.refresh([path])
+    store.index.refresh()
+    assert ask(store.open(), "needle").total == 2
 
 
 def test_what_a_session_launched_comes_and_goes_with_it(store: Store) -> None:
@@ -477,11 +524,11 @@ class Work:
             below = not isinstance(what, int) and os.fspath(what).startswith(self._root)
             if name == "open":
                 (self._inside.add if below else self._inside.discard)(found)
-                self.opened += below
+                self.opened += below and not rest[0] & os.O_DIRECTORY
             elif name == "pread":
                 self.bytes += len(found) if what in self._inside else 0
             elif name == "scandir":
-                self.listed += below
+                self.listed += below or what in self._inside
             else:
                 self.stats += below
             return found

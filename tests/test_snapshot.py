@@ -110,7 +110,7 @@ def test_few_changes_are_added_and_many_are_written_anew(tmp_path: Path) -> None
     before = snapshot.save(folder, ROOT, known(one, two, survey=survey))
     grown = one._replace(entries=77)
     later = known(grown, two, survey=survey)._replace(state=(*STATE[:-1], 10))
-    added = snapshot.add(folder, ROOT, later, {one.path}, before)
+    added = snapshot.add(folder, ROOT, later, {one.path}, STATE, before)
     assert added is not None and added.size == path.stat().st_size > before.size
     read = snapshot.load(folder, ROOT, later.state)
     same(read, later)
@@ -121,16 +121,29 @@ def test_few_changes_are_added_and_many_are_written_anew(tmp_path: Path) -> None
     )
     assert snapshot.load(folder, ROOT, STATE) is None  # it is of the last block's state
     last = known(two, three)._replace(state=STATE)
-    ended = snapshot.add(folder, ROOT, last, {one.path, three.path, "/r/sessions/never"}, added)
+    ended = snapshot.add(
+        folder, ROOT, last, {one.path, three.path, "/r/sessions/never"}, later.state, added
+    )
     assert ended is not None
     read = snapshot.load(folder, ROOT, STATE)
     same(read, last)
     assert read is not None and read.survey is None
-    assert snapshot.add(folder, ROOT, last, set(), before) is None  # not as large as it was
+    assert snapshot.add(folder, ROOT, last, set(), STATE, before) is None  # not as large as it was
     rounds = 0
-    while (more := snapshot.add(folder, ROOT, last, {two.path}, ended)) is not None:
+    while (more := snapshot.add(folder, ROOT, last, {two.path}, STATE, ended)) is not None:
         ended, rounds = more, rounds + 1
     assert 10 < rounds < 1000
+
+
+def test_a_block_that_follows_another_state_is_not_believed(tmp_path: Path) -> None:
+    """Somebody has put another file of the same length in the place of what was written."""
+    now = known(*ODD[:2])
+    before = snapshot.save(str(tmp_path), ROOT, now)
+    other = now._replace(state=(*STATE[:-1], 8))
+    assert snapshot.save(str(tmp_path), ROOT, other).size == before.size
+    later = known(ODD[0])._replace(state=(*STATE[:-1], 10))
+    assert snapshot.add(str(tmp_path), ROOT, later, {ODD[1].path}, STATE, before)
+    assert snapshot.load(str(tmp_path), ROOT, later.state) is None
 
 
 def test_whatever_is_damaged_is_as_good_as_not_there(tmp_path: Path) -> None:
@@ -138,7 +151,7 @@ def test_whatever_is_damaged_is_as_good_as_not_there(tmp_path: Path) -> None:
     path, now = tmp_path / snapshot.NAME, known(*ODD[:2])
     before = snapshot.save(str(tmp_path), ROOT, now)
     later = now._replace(records={ODD[0].path: ODD[0]})
-    assert snapshot.add(str(tmp_path), ROOT, later, {ODD[1].path}, before)
+    assert snapshot.add(str(tmp_path), ROOT, later, {ODD[1].path}, STATE, before)
     whole = path.read_bytes()
     same(snapshot.load(str(tmp_path), ROOT, STATE), later)
     for place in range(len(whole)):
@@ -208,7 +221,7 @@ def test_any_records_survive(
     written = snapshot.save(folder, ROOT, known(*before))
     same(snapshot.load(folder, ROOT, STATE), known(*before))
     changed = {one.path for one in (*before, *after)}
-    if snapshot.add(folder, ROOT, known(*after), changed, written) is not None:
+    if snapshot.add(folder, ROOT, known(*after), changed, STATE, written) is not None:
         same(snapshot.load(folder, ROOT, STATE), known(*after))
 
 

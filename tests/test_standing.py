@@ -176,12 +176,90 @@ def test_what_moves_is_seen_at_once(
 
 
 def test_a_young_folder_proves_nothing(store: Store, walks: list[str]) -> None:
-    index = filled(store)
     coverage.RACY_NS = 3_600_000_000_000
+    index = filled(store)
     for _ in range(4):
         walks.clear()
         index.search("needle")
         assert len(walks) == 1
+
+
+def moved_while(
+    monkeypatch: pytest.MonkeyPatch, when: Callable[[str], bool], root: Path
+) -> list[str]:
+    """Have the root be elsewhere while folders are opened for which `when` holds."""
+    away = root.with_name("away")
+    seen: list[str] = []
+    opened = os.open
+
+    def opening(path: str, *how: int) -> int:
+        if not when(str(path)):
+            return opened(path, *how)
+        seen.append(str(path))
+        os.rename(root, away)
+        try:
+            return opened(path, *how)
+        finally:
+            os.rename(away, root)
+
+    monkeypatch.setattr(os, "open", opening)
+    return seen
+
+
+@pytest.mark.parametrize("which", ["project", "container"])
+def test_a_walk_under_which_the_root_was_away_proves_nothing(
+    which: str, store: Store, walks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it did not see was there before and after: no folder has moved by its own stat."""
+    index = filled(store)
+    rested(store, index, walks)
+    folder = str(store.root / (OTHER if which == "project" else f"{PROJECT}/a/run"))
+    with monkeypatch.context() as patch:
+        patch.setattr(standing, "tree", lambda *asked: None)  # a refresh walks
+        seen = moved_while(patch, lambda path: path == folder, store.root)
+        store.index.refresh()
+        assert seen == [folder]
+    for _ in range(2):
+        assert len(ask(store.open(settings=BOUND), "needle").hits) == 4
+        store.index.refresh()
+    assert store.index.check().differences == ()
+
+
+def test_a_root_that_is_another_one_for_a_moment_proves_nothing(
+    store: Store, walks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link is turned while the root is opened, and turned back: it was the other's names."""
+    index = filled(store)
+    rested(store, index, walks)
+    other, link = store.root.with_name("other"), store.root.with_name("link")
+    other.mkdir()
+    link.symlink_to(store.root)
+
+    def turned(target: Path) -> None:
+        beside = link.with_name("beside")
+        beside.symlink_to(target)
+        os.replace(beside, link)
+
+    inside = SessionIndex(
+        link, index_dir=store.index_dir, settings={}, current_session="", layout="projects"
+    )
+    opened = os.open
+
+    def opening(path: str, *how: int) -> int:
+        if str(path) != str(link):
+            return opened(path, *how)
+        turned(other)
+        try:
+            return opened(path, *how)
+        finally:
+            turned(store.root)
+
+    with inside, monkeypatch.context() as patch:
+        patch.setattr(os, "open", opening)
+        for _ in range(3):
+            inside.search("needle")
+        patch.undo()
+        assert len(inside.search("needle").hits) == 5
 
 
 def test_an_unknown_file_system_proves_nothing(
@@ -211,13 +289,8 @@ def test_which_file_systems_are_trusted(
         f"41 22 250:77 / /home/a\\040b rw,noatime shared:9 master:2 - {kind} /dev/x rw\n"
     )
     monkeypatch.setattr(files, "_MOUNTS", str(mounts))
-    files.keeps_folder_times.cache_clear()
-    try:
-        assert files.keeps_folder_times(os.makedev(250, 77)) is trusted
-        assert files.keeps_folder_times(os.makedev(8, 1)) is False
-        assert files.keeps_folder_times(os.makedev(8, 2)) is False
-        monkeypatch.setattr(files, "_MOUNTS", str(tmp_path / "none"))
-        files.keeps_folder_times.cache_clear()
-        assert files.keeps_folder_times(os.makedev(250, 77)) is False
-    finally:
-        files.keeps_folder_times.cache_clear()
+    assert files.keeps_folder_times(os.makedev(250, 77)) is trusted
+    assert files.keeps_folder_times(os.makedev(8, 1)) is False
+    assert files.keeps_folder_times(os.makedev(8, 2)) is False
+    monkeypatch.setattr(files, "_MOUNTS", str(tmp_path / "none"))
+    assert files.keeps_folder_times(os.makedev(250, 77)) is False

@@ -176,6 +176,20 @@ def test_a_rebuild_switches_when_it_is_complete(store: Store) -> None:
     assert ask(store.index, "needle").coverage.fresh == 3
 
 
+def test_what_a_kill_left_half_written_goes_with_the_next_writer(store: Store) -> None:
+    fill(store)
+    store.index.refresh()
+    left = [
+        store.folder / "g1" / "segments.json.77.new",
+        store.folder / "g1" / "files.snapshot.78.new",
+        store.folder / "sessionindex.json.79.new",
+    ]
+    for path in left:
+        path.write_bytes(b"half")
+    store.index.refresh()
+    assert not any(path.exists() for path in left)
+
+
 def segment_files(store: Store) -> list[Path]:
     """The files that make up the current generation's segments, deletions among them."""
     (name,) = generations(store)
@@ -198,6 +212,21 @@ def damaged(path: Path, how: str) -> None:
         path.write_bytes(data[:middle] + bytes([data[middle] ^ 0x10]) + data[middle + 1 :])
     else:
         path.unlink()
+
+
+def test_damage_that_nobody_has_met_is_met_by_a_refresh(store: Store) -> None:
+    """An index that is open, whose documents were not read yet: it is begun anew."""
+    fill(store)
+    store.index.refresh()
+    index = store.open()
+    assert index.damage() is None
+    os.unlink(store.folder / "g1" / "files.snapshot")
+    for path in segment_files(store):
+        if path.suffix == ".store":
+            path.write_bytes(bytes(byte ^ 0xFF for byte in path.read_bytes()))
+    index.refresh()
+    assert ask(index, "needle").total == 3
+    assert index.status().damage is None
 
 
 @pytest.mark.parametrize("how", ["truncated", "zeroed", "flipped", "removed"])

@@ -28,6 +28,7 @@ _OURS: Final = (
     r"[0-9a-f]{32}\..+|meta\.json|\.managed\.json|\.tantivy-.*\.lock|\.tmp.*|segments\.json.*"
     r"|files\.snapshot.*"
 )
+_HALF: Final = r"(segments\.json|files\.snapshot)\.[0-9]+\.new"
 _MAGIC: Final = 1337
 _BLOCK: Final = 1 << 20
 
@@ -98,6 +99,13 @@ def are_ours(folder: str) -> bool:
         return all(re.fullmatch(_OURS, name) for name in os.listdir(folder))
     except OSError:
         return False
+
+
+def sweep(folder: str) -> None:
+    """Take away what a kill left half written of our own files; only for who holds the lock."""
+    for name in os.listdir(folder):
+        if re.fullmatch(_HALF, name):
+            os.unlink(os.path.join(folder, name))
 
 
 def remove(folder: str) -> None:

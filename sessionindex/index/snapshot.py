@@ -9,7 +9,8 @@ costs the next reader time.
     a line that names format and Python, then blocks:
         length (8 bytes), crc32 (4 bytes), then `marshal`:
     first block         state, records in columns by path, survey or None
-    each block more     state, paths of files that are gone, records that are new or replaced
+    each block more     the state before it, its own, paths of files that are gone, records that
+                        are new or replaced
 
 A block more is appended where a long-lived writer changes few files; when they outgrow the first,
 all is written anew. `marshal` is what Python keeps its own compiled modules in: three times as fast
@@ -77,8 +78,10 @@ def load(folder: str, root: str, state: object) -> Snapshot | None:
         blocks = _blocks(data)
         first, (of, columns, spelled) = next(blocks)
         records = {record[1]: record for record in _records(columns, root)}
-        for _, (now, gone, columns) in blocks:
-            of = now
+        for _, (before, after, gone, columns) in blocks:
+            if before != of:
+                return None
+            of = after
             changed = _records(columns, root)
             if gone or any(record[1] not in records for record in changed):
                 spelled = None
@@ -105,15 +108,20 @@ def save(folder: str, root: str, snapshot: Snapshot) -> Written:
 
 
 def add(
-    folder: str, root: str, snapshot: Snapshot, changed: Collection[str], before: Written
+    folder: str,
+    root: str,
+    snapshot: Snapshot,
+    changed: Collection[str],
+    state: object,
+    before: Written,
 ) -> Written | None:
-    """Bring what is on disk to a state that differs from it in `changed` paths.
+    """Bring what is on disk, of a `state`, to the one that differs from it in `changed` paths.
 
     None where it had better be written anew. Raises OSError.
     """
     there = [snapshot.records[path] for path in changed if path in snapshot.records]
     gone = [path.removeprefix(_above(root)) for path in changed if path not in snapshot.records]
-    block = _block(snapshot.state, gone, _columns(there, root))
+    block = _block(state, snapshot.state, gone, _columns(there, root))
     size = before.size + len(block)
     if size > _MOST * before.first + _LEAST:
         return None

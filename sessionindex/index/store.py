@@ -74,6 +74,7 @@ class Store:
         slug = re.sub(r"[^A-Za-z0-9]+", "-", os.path.basename(self.root))[:40].strip("-") or "root"
         name = f"{slug}-{zlib.crc32(os.fsencode(self.root)):08x}"
         self.folder = os.path.join(home, name)
+        self._held: int | None = None
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -231,6 +232,7 @@ class Store:
                 f"cannot write the index folder: {self.folder}: {files.spoken(error)}", self.folder
             ) from error
         try:
+            self._held = held
             if self._marker() is None:  # only the holder of the lock moves the marker
                 self._point_to(_NONE)
             yield
@@ -240,8 +242,18 @@ class Store:
             ) from error
         finally:
             with suppress(OSError, IndexFolderError):  # what is left over costs space, no more
-                self._sweep()
+                if self.is_held():
+                    self._sweep()
+            self._held = None
             os.close(held)
+
+    def is_held(self) -> bool:
+        """Whether the lock that was taken is the one that others see."""
+        try:
+            there = os.stat(os.path.join(self.folder, lock.NAME))
+        except OSError:
+            return False
+        return self._held is not None and os.path.samestat(there, os.fstat(self._held))
 
     def holder(self) -> Holder | None:
         """Who holds the writer lock now."""
@@ -291,6 +303,7 @@ class Store:
                     segments.remove(path)
             elif re.fullmatch(_HALF, name):
                 os.unlink(path)
+        segments.sweep(os.path.join(self.folder, current))
 
 
 class Generation:
