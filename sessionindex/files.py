@@ -126,44 +126,60 @@ def whole_lines(
     that is longer. A torn line can be without end: who does not want one that is `torn` does not
     pay for its length, and a long one that cannot be JSON comes as other bytes that are none.
     """
-    carry: list[bytes] = []
-    start = offset
-    for data in read_from(descriptor, offset, limit):
+    for start, data, end, complete in blocks(descriptor, offset, limit, torn=torn):
+        yield start, data[:end], complete
+
+
+def blocks(
+    descriptor: int, offset: int, limit: int | None = None, *, torn: bool = True
+) -> Iterator[tuple[int, bytes, int, bool]]:
+    """(offset, bytes, end, complete): like `whole_lines`, where the lines are those before `end`.
+
+    What a block holds of the line after them is read again with the next: no byte is copied.
+    """
+    while limit is None or offset < limit:
+        size = BLOCK if limit is None else min(BLOCK, limit - offset)
+        data = os.pread(descriptor, size, offset)
+        if not data:
+            return
         cut = data.rfind(b"\n") + 1
-        if not cut:
-            carry.append(data)
-            if len(carry) == _LONG and not _ends(descriptor, start, limit):
-                if not torn:
-                    return
-                if not _may_be_whole(descriptor, limit):
-                    carry = [_NOTHING_WHOLE]
-                    break
-            continue
-        block = b"".join((*carry, data[:cut])) if carry else data[:cut]
-        yield start, block, True
-        start += len(block)
-        carry = [data[cut:]] if cut < len(data) else []
-    if carry and torn:
-        yield start, b"".join(carry), False
+        over = len(data) < size or offset + size == limit
+        if not cut and not over:  # a longer line: read at one go, once its end is known
+            del data
+            end = _line_end(descriptor, offset + size, limit)
+            if end is None:
+                if torn and (data := _torn(descriptor, offset, limit)):
+                    yield offset, data, len(data), False
+                return
+            data = read_at(descriptor, offset, end - offset)
+            cut = data.rfind(b"\n") + 1
+            over = len(data) < end - offset
+        if cut:
+            yield offset, data, cut, True
+        if over:
+            if cut < len(data) and torn:
+                yield offset + cut, data[cut:], len(data) - cut, False
+            return
+        offset += cut
+        del data  # its memory is that of the next block
 
 
-_LONG: Final = 4
-"""Blocks that a line may take before somebody looks whether it ends at all."""
+def _line_end(descriptor: int, offset: int, limit: int | None) -> int | None:
+    """Where the line ends that goes on at `offset`, its LF included, without keeping any of it."""
+    for data in read_from(descriptor, offset, limit):
+        cut = data.find(b"\n") + 1
+        if cut:
+            return offset + cut
+        offset += len(data)
+    return None
 
 
-_NOTHING_WHOLE: Final = b"{"
-
-
-def _may_be_whole(descriptor: int, limit: int | None) -> bool:
-    """Whether a JSON value could end where the file does."""
+def _torn(descriptor: int, offset: int, limit: int | None) -> bytes:
+    """A torn line of more than a block, if a JSON value could end where it does; else no JSON."""
     end = os.fstat(descriptor).st_size if limit is None else limit
     last = read_at(descriptor, max(0, end - 4096), min(end, 4096)).rstrip(b" \t\r\n")[-1:]
-    return last in b'}]"0123456789el'  # also where blanks are all that is seen
-
-
-def _ends(descriptor: int, offset: int, limit: int | None) -> bool:
-    """Whether the line at `offset` has an end, without keeping any of it."""
-    return any(b"\n" in data for data in read_from(descriptor, offset, limit))
+    whole = last in b'}]"0123456789el'  # also where blanks are all that is seen
+    return read_at(descriptor, offset, max(0, end - offset)) if whole else b"{"
 
 
 def checksum(descriptor: int, end: int) -> int:

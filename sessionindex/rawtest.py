@@ -14,12 +14,14 @@ its parts stand in the bytes, and its marker, where it has one. The parser decid
                   of that frame
 
 A line with an escape that JSON need not write (`\\/`, and `\\u…` but for control characters in
-lower-case hex, which have no other way) is never rejected; without terms none is.
+lower-case hex, which have no other way) is never rejected if a term could come out of it; without
+terms none is.
 
 Parts without case (and every part of a case-sensitive question) are searched as bytes, ASCII ones
-with stringzilla's caseless search. Other parts go through `decode` and the gram key: stringzilla
-misses some neighbours of Vietnamese letters. Only bytes are given to stringzilla: a `str` with a
-lone surrogate would crash it. This is its only user.
+with stringzilla's caseless search: a few rare letters of a long one first, as a *scout*. Other
+parts go through `decode` and the gram key: stringzilla misses some neighbours of Vietnamese
+letters. Only bytes are given to stringzilla: a `str` with a lone surrogate would crash it. This is
+its only user.
 """
 
 from __future__ import annotations
@@ -41,10 +43,16 @@ _find_caseless: Callable[..., int] = stringzilla.utf8_uncased_search
 _NOT_IN_FILES: Final = re.compile("[\n\ufffd\ud800-\udfff]+")
 _PUNCTUATION: Final = '[\n\ufffd\ud800-\udfff{}\\[\\],:"]+'
 _EITHER: Final = '[\x00-\x1f\ufffd\ud800-\udfff{}\\[\\],:"\\\\]+'
+_WINDOW: Final = 6
+_FREQUENT: Final = b" etaoinsrhldcumfpgwybvkxjqz"
 _NUMBER: Final = re.compile(r"[0-9eE+.\-]+")
 _FRAME: Final = "tool_result "
 _NAMELESS: Final = "unknown"
-_ODD: Final = rb"\\u(?!00(?:1[0-9a-f]|0[0-7bef]))"
+_ODD: Final = {
+    b"\\u": rb"(?!00(?:1[0-9a-f]|0[0-7bef]))",
+    b"\\u00": rb"(?!1[0-9a-f]|0[0-7bef])",
+}
+"""What follows the beginning of an escape that JSON need not write."""
 
 
 class Part(NamedTuple):
@@ -54,15 +62,27 @@ class Part(NamedTuple):
     text: str | None
     caseless: bool
 
-    def find(self, block: bytes, start: int = 0) -> int:
-        """The first place of the part at or after `start`, or -1; not for decoded parts."""
+    def find(self, block: bytes, start: int, end: int) -> int:
+        """The first place of the part from `start` on, or -1; not for decoded parts."""
         search = _find_caseless if self.caseless else _find
-        return search(block, self.data, start)
+        return search(block, self.data, start, end)
+
+    def scout(self) -> Part:
+        """A part that is found fast and stands wherever this one does: not often elsewhere.
+
+        Each caseless search begins with work that grows with the square of what is looked for.
+        """
+        if not self.caseless or len(self.data) <= _WINDOW:
+            return self
+        starts = range(len(self.data) - _WINDOW + 1)
+        rarity = [_FREQUENT.find(byte) % 256 for byte in self.data.lower()]
+        best = max(starts, key=lambda start: sum(rarity[start : start + _WINDOW]))
+        return Part(self.data[best : best + _WINDOW], None, True)
 
     def stands_in(self, line: bytes) -> bool:
         if self.text is not None:
             return self.text in key(line.decode("utf-8", "replace"))
-        return self.find(line) >= 0
+        return self.find(line, 0, len(line)) >= 0
 
 
 class Form(NamedTuple):
@@ -99,11 +119,12 @@ class RawTest:
     ) -> None:
         self._terms = [_forms(term, case_sensitive, kinds) for term in terms]
         self._every = every
+        self._escapes = _Escapes(terms, case_sensitive)
         self._scouts = self._choose_scouts()
 
     def possible(self, line: bytes) -> bool:
         """False only where the line cannot hold what is asked (one line, or a block of lines)."""
-        if not self._terms or _ESCAPES.find(line) >= 0:
+        if not self._terms or self._escapes.find(line, 0, len(line)) >= 0:
             return True
         asked = all if self._every else any
         return asked(any(form.fits(line) for form in forms) for forms in self._terms)
@@ -112,38 +133,41 @@ class RawTest:
         """Whether no line of a block is possible, at a glance: False may still mean none."""
         if self._scouts is None:
             return False
-        return all(scout.find(block) < 0 for scout in self._scouts)
+        return all(scout.find(block, 0, len(block)) < 0 for scout in self._scouts)
 
-    def lines(self, block: bytes) -> Iterator[tuple[int, int]]:
-        """Start and end of each possible line of a block of whole lines, ascending."""
+    def lines(self, block: bytes, size: int) -> Iterator[tuple[int, int]]:
+        """Start and end of each possible line of a block of whole lines, ascending.
+
+        The lines are those of its first `size` bytes.
+        """
         if self._scouts is None:
-            yield from self._each_line(block)
+            yield from self._each_line(block, size)
             return
-        nearest = [scout.find(block) for scout in self._scouts]
+        nearest = [scout.find(block, 0, size) for scout in self._scouts]
         start = 0
         while True:
             found = min((place for place in nearest if place >= 0), default=-1)
             if found < 0:
                 return
             start = block.rfind(b"\n", start, found) + 1 or start
-            end = block.find(b"\n", found)
-            end = len(block) if end < 0 else end
+            end = block.find(b"\n", found, size)
+            end = size if end < 0 else end
             if self.possible(block[start:end]):
                 yield start, end
             start = end + 1
-            if start >= len(block):
+            if start >= size:
                 return
             for index, place in enumerate(nearest):
                 if 0 <= place < start:
-                    nearest[index] = self._scouts[index].find(block, start)
+                    nearest[index] = self._scouts[index].find(block, start, size)
 
-    def _each_line(self, block: bytes) -> Iterator[tuple[int, int]]:
-        if not self.possible(block):
+    def _each_line(self, block: bytes, size: int) -> Iterator[tuple[int, int]]:
+        if not self.possible(block[:size]):
             return
         start = 0
-        while start < len(block):
-            end = block.find(b"\n", start)
-            end = len(block) if end < 0 else end
+        while start < size:
+            end = block.find(b"\n", start, size)
+            end = size if end < 0 else end
             if self.possible(block[start:end]):
                 yield start, end
             start = end + 1
@@ -162,37 +186,54 @@ class RawTest:
             return None
         if self._every:  # every term must be there: look for the one with the longest scouts
             usable = [max(usable, key=lambda parts: min(len(part.data) for part in parts))]
-        chosen = {part for parts in usable for part in parts}
-        return (*chosen, _ESCAPES)
+        chosen = {part.scout() for parts in usable for part in parts}
+        return (*chosen, self._escapes)
 
 
 _USUAL: Final = (b"\\u001b", b"\\u0001")
 
 
 class _Escapes:
-    """What looks for escapes that JSON need not write."""
+    """What looks for the escapes that JSON need not write and that a term could come out of.
 
-    def find(self, block: bytes, start: int = 0) -> int:
-        """The first place of one at or after `start`, or -1."""
-        slash = _find(block, b"\\/", start)
-        while slash > 0 and _is_escaped(block, slash):
-            slash = _find(block, b"\\/", slash + 2)
-        place = _find(block, b"\\u", start)
-        if place < 0:
-            return slash
+    ASCII without case comes out of ASCII, and out of two characters more (Kelvin is k, İ begins
+    with i): who looks for no more than that is not held up by names like `C:\\users`. With case
+    every one counts: compact JSON writes lone surrogates in its own way.
+    """
+
+    def __init__(self, terms: Sequence[str], case_sensitive: bool) -> None:
+        said = "".join(terms).lower()
+        self._begin = b"\\u"
+        self._others = [b"\\/"]
+        if said.isascii() and not case_sensitive:
+            self._begin = b"\\u00"
+            comes_of = {"/": b"\\/", "i": b"\\u0130", "k": b"\\u212"}
+            self._others = [escape for low, escape in comes_of.items() if low in said]
+
+    def find(self, block: bytes, start: int, end: int) -> int:
+        """The first place of one from `start` on, or -1."""
+        places = [self._odd(block, start, end)]
+        for escape in self._others:
+            place = _find(block, escape, start, end)
+            while place > 0 and _is_escaped(block, place):
+                place = _find(block, escape, place + 2, end)
+            places.append(place)
+        return min((place for place in places if place >= 0), default=-1)
+
+    def _odd(self, block: bytes, start: int, end: int) -> int:
         # Nearly all there are colour a terminal, and counting is what is fast.
-        rest = _count(block, b"\\u", place)
+        rest = _count(block, self._begin, start, end)
         for usual in _USUAL:
-            rest -= _count(block, usual, place)
             if not rest:
-                return slash
-        odd = re.compile(_ODD)
-        found = odd.search(block, place)
+                return -1
+            rest -= _count(block, usual, start, end)
+        if not rest:
+            return -1
+        odd = re.compile(re.escape(self._begin) + _ODD[self._begin])
+        found = odd.search(block, start, end)
         while found is not None and _is_escaped(block, found.start()):
-            found = odd.search(block, found.end())
-        if found is None:
-            return slash
-        return found.start() if slash < 0 else min(slash, found.start())
+            found = odd.search(block, found.end(), end)
+        return -1 if found is None else found.start()
 
 
 def _is_escaped(block: bytes, place: int) -> bool:
@@ -201,9 +242,6 @@ def _is_escaped(block: bytes, place: int) -> bool:
     while before and block[before - 1] == 0x5C:
         before -= 1
     return (place - before) % 2 == 1
-
-
-_ESCAPES: Final = _Escapes()
 
 
 def line_ends(block: bytes, start: int, end: int) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sessionindex import entry
-from sessionindex.files import Changed, read_at, read_from, whole_lines
+from sessionindex.files import Changed, blocks, read_at, read_from
 from sessionindex.model import Entry, Line
 from sessionindex.rawtest import RawTest, line_ends
 
@@ -32,8 +32,8 @@ def entries(
 ) -> Iterator[Entry]:
     """The entries from `offset` on that may match, in file order; `lines` lie before it."""
     counted = offset  # lines are counted up to here: not at all where nothing is found
-    for start, block, complete in whole_lines(descriptor, offset):
-        for first, end in test.lines(block):
+    for start, block, size, complete in blocks(descriptor, offset):
+        for first, end in test.lines(block, size):
             if counted < start:
                 lines += _lines_between(descriptor, counted, start)
                 counted = start
@@ -45,6 +45,7 @@ def entries(
             found = entry.parse(line, version)
             if isinstance(found, Entry):
                 yield found
+        del block  # two of them would not stay in a processor's cache
 
 
 def _lines_between(descriptor: int, start: int, end: int) -> int:
@@ -69,7 +70,7 @@ def entries_at(
         if test.rejects(data):  # most are
             continue
         at = {offset - base: (line_no, length) for line_no, offset, length in run}
-        for start, end in test.lines(data):
+        for start, end in test.lines(data, size):
             line_no, length = at.get(start, (0, end - start))
             if length != end - start:
                 raise Changed

@@ -235,7 +235,7 @@ MOMENTS = (
     ("before its header is read", layout, "open_listed", False),
     ("before it is opened", evidence, "open_listed", False),
     ("before it is scanned", scan, "entries", False),
-    ("before a block is read", scan, "whole_lines", False),
+    ("before a block is read", scan, "blocks", False),
 )
 """When, which function, and whether the index covers the file."""
 moments = pytest.mark.parametrize(("when", "owner", "name", "covered"), MOMENTS)

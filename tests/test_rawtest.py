@@ -181,7 +181,7 @@ def test_what_the_parser_matches_is_never_rejected(
             assert test.possible(line)
     possible = [line for line in lines if test.possible(line)]
     for block in (b"\n".join(lines), b"\n".join(lines) + b"\n"):
-        places = list(test.lines(block))
+        places = list(test.lines(block + lines[0], len(block)))  # what follows is not looked at
         assert [block[start:end] for start, end in places] == possible
         assert all(start == 0 or block[start - 1 : start] == b"\n" for start, _ in places)
         assert places == sorted(set(places))
@@ -197,6 +197,39 @@ def test_only_one_caseless_character_comes_out_of_another() -> None:
         if low == low.lower() == low.upper()
     }
     assert born == {"\u0307"}
+
+
+def test_what_ascii_comes_out_of() -> None:
+    """İ and the sign of Kelvin: their escapes are all that a term in ASCII has to fear."""
+    mothers = {c: low for c in map(chr, range(0x80, 0x110000)) for low in c.lower() if low < "\x80"}
+    assert mothers == {"\u0130": "i", "\u212a": "k"}
+
+
+WORD = st.text("aiksftnxyz AIKSZ0-./", min_size=1, max_size=24)
+STRANGE = st.sampled_from(
+    ["İ", "ſ", "\u212a", "\u0307", "\u0301", "ß", "ﬁ", "ﬅ", "ŉ", "ấ", "Ž", "Å", "中", "😀", "Σ"]
+).map(str.encode)
+INVALID = st.sampled_from([b"\xff", b"\xc4", b"\xe2\x84", b"\xf0\x9f", b"\xb0", b"\xed\xa0\x80"])
+
+
+@given(st.data(), st.lists(st.one_of(WORD.map(str.encode), STRANGE, INVALID), max_size=30))
+@settings(derandomize=True, deadline=None, max_examples=400)
+def test_ascii_without_case_is_found_between_any_bytes(
+    data: st.DataObject, pieces: list[bytes]
+) -> None:
+    """Whatever ASCII stands in the lower case of a block is found, by line and at a glance."""
+    block = b"".join(pieces)
+    low = block.decode("utf-8", "replace").lower()
+    runs = re.findall(r"[\x20-\x7f]+", low)
+    if not runs:
+        return
+    run = data.draw(st.sampled_from(runs))
+    start = data.draw(st.integers(0, len(run) - 1))
+    term = run[start : data.draw(st.integers(start + 1, len(run)))]
+    test = RawTest([term.title()], case_sensitive=False, kinds=("text",))
+    assert test.possible(block)
+    assert not test.rejects(block)
+    assert list(test.lines(block, len(block))) == [(0, len(block))]
 
 
 # --- what it rejects ---------------------------------------------------------------------------
@@ -238,12 +271,19 @@ def possible(
         ("U+FFFD stands for other bytes", b'"a\xffb"', "a\ufffdb", True),
         ("and what is beside it counts", b'"a\xffb"', "a\ufffdc", False),
         ("a lone surrogate is an escape", user("a"), "b\ud800", False),
-        ("which is never rejected", b'"\\ud800"', "absent", True),
-        ("nor is a slash that was escaped", b'"a\\/b"', "absent", True),
-        ("unless its backslash was", rb'"C:\\/b"', "absent", False),
-        ("or that of a u", rb'"C:\\users \\\\unit"', "absent", False),
+        ("which is never rejected", b'"\\ud800"', "b\ud800", True),
+        ("nor is a slash that was escaped", b'"a\\/b"', "absent/", True),
+        ("where one is asked for", b'"a\\/b"', "absent", False),
+        ("unless its backslash was", rb'"C:\\/b"', "absent/", False),
+        ("or that of a u", rb'"C:\\users \\\\unit"', "absent é", False),
+        ("nor is a letter that was", rb'"\u0041"', "absent", True),
+        ("ASCII comes out of ASCII", rb'"\u2019"', "absent", False),
+        ("others out of anything", rb'"\u2019"', "absent é", True),
+        ("Kelvin is k, escaped too", rb'"\u212A"', "lake", True),
+        ("and so does İ begin with i", rb'"\u0130"', "lies", True),
+        ("and so do no others", rb'"\u0130 \u212a \/"', "absent", False),
         ("an escape after escaped backslashes is one", rb'"\\\\\u0041"', "absent", True),
-        ("and one after such a path", rb'"\\users \\/ \\\/"', "absent", True),
+        ("and one after such a path", rb'"\\users \\/ \\\/"', "absent/", True),
         ("a control character has no other way", b'"\\u001b[1m \\u0001"', "absent", False),
         ("of whichever kind", b'"\\u0000 \\u001f \\u001b"', "absent", False),
         ("but in upper case it might be found", b'"\\u001B[1m"', "absent", True),
@@ -327,6 +367,10 @@ def test_case_counts_where_it_is_asked_for() -> None:
     assert not possible(line, "ab", case=True)
     assert possible(line, "ž")
     assert not possible(line, "ž", case=True)
+    # Compact JSON writes a lone surrogate in lower case, and then it is ASCII.
+    lone = call(command="x").replace(b'"x"', b'"\\uD83D"')
+    assert possible(lone, "ud83d", case=True, kinds=("tools",))
+    assert possible(lone, "ud83d", kinds=("tools",))
 
 
 def test_one_term_or_every_term() -> None:
@@ -349,11 +393,11 @@ def test_one_term_or_every_term() -> None:
         ("in their order whatever the terms' is", b"two\none\n", ["one", "two"], [(0, 3), (4, 7)]),
         ("decoded", "x\nŽ\nx\n".encode(), ["ž"], [(2, 4)]),
         ("decoded beside plain", "one\nŽ\nx\n".encode(), ["ž", "one"], [(0, 3), (4, 6)]),
-        ("escapes", b'x\n"\\u"\nx\n"\\/"', ["one"], [(2, 6), (9, 13)]),
+        ("escapes", b'x\n"\\u00"\nx\n"\\/"', ["one/"], [(2, 8), (11, 15)]),
         ("a term that says nothing", b"x\n\ny", ["\ufffd"], [(0, 1), (2, 2), (3, 4)]),
     ],
 )
 def test_lines(rule: str, block: bytes, terms: list[str], found: list[tuple[int, int]]) -> None:
     """The possible lines of a block, by start and end."""
     test = RawTest(terms, case_sensitive=False, kinds=("text",))
-    assert list(test.lines(block)) == found, rule
+    assert list(test.lines(block, len(block))) == found, rule
