@@ -19,7 +19,8 @@ PACKAGE = Path(__file__).parent.parent / "sessionindex"
 
 LEVELS = {
     **dict.fromkeys(("errors", "model", "text", "timestamps"), 0),
-    **dict.fromkeys(("fold", "jsonline", "header", "entry", "rawtest", "snippet"), 1),
+    **dict.fromkeys(("fold", "jsonline", "header", "entry", "snippet"), 1),
+    **dict.fromkeys(("rawforms", "rawtest"), 1),
     **dict.fromkeys(("pages", "access", "coverage", "match", "ordering", "steering"), 1),
     **dict.fromkeys(("tree", "touched", "signals", "rendering", "narrowing"), 1),
     **dict.fromkeys(("files", "layout", "settings"), 2),

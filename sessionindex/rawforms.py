@@ -1,0 +1,130 @@
+"""How a line must look that holds a term: the forms of it that the raw test looks for.
+
+A form fits when all its pieces stand in the bytes, and of its markers and breaks one where it has
+any. A line that holds a term fits one form at least:
+
+    strings       the term as JSON writes it, in parts: blocks of text are joined by line breaks,
+                  and U+FFFD and lone surrogates never stand in a file as themselves
+    compact JSON  (tools, details) the term as it stands, in parts between punctuation, because a
+                  file may hold blanks there (but beside a blank it stands in a string, as a quote
+                  stands with its string); numbers are left out, a file may spell them otherwise;
+                  a term with a line break may go on in the next block, a string as it reads, so
+                  its parts hold nothing that JSON escapes
+    tool results  `tool_result name#id` never stands in a file: what a term says beyond the words
+                  of that frame
+
+A line break of a term stands as an escape, or there a string ends and another begins: the breaks
+of a form are the term as one string, and what ends or begins at each. Pure, and about text alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from sessionindex.fold import key
+from sessionindex.model import Kind
+from sessionindex.text import quoted
+
+_NOT_IN_FILES: Final = re.compile("[\n\ufffd\ud800-\udfff]+")
+_PUNCTUATION: Final = "[\ufffd\ud800-\udfff]|(?<! )[{}\\[\\],:](?! )"
+_EITHER: Final = '[\x00-\x1f\ufffd\ud800-\udfff{}\\[\\],:"\\\\]+'
+_NUMBER: Final = re.compile(r"[0-9eE+.\-]+")
+_JSON_BEGINS: Final = tuple('{["-0123456789tfn')
+_JSON_ENDS: Final = tuple('}]"0123456789el')
+_FRAME: Final = "tool_result "
+_NAMELESS: Final = "unknown"
+_TOOL_CALL: Final = '"toolCall"'
+_TOOL_RESULT: Final = '"toolResult"'
+_STRUCTURED: Final = ('"details"', '"data"')
+
+
+class Form(NamedTuple):
+    """All pieces must stand in the line, and of the markers and of the breaks one where any are.
+
+    Markers stand as they are, whatever the question says of case.
+    """
+
+    pieces: tuple[str, ...]
+    markers: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()
+
+
+def forms(term: str, case_sensitive: bool, kinds: Sequence[Kind]) -> tuple[Form, ...]:
+    """Ways in which a line that holds the term must look: one of them at least."""
+    strings = _as_strings(term)
+    found = [strings]
+    markers: list[str] = []
+    if "tools" in kinds:
+        markers.append(_TOOL_CALL)
+    if "details" in kinds:
+        markers += _STRUCTURED
+    if markers and _may_touch_json(term):
+        compact = _as_compact_json(term)
+        if strings.breaks or compact != strings.pieces:
+            found.append(Form(compact, tuple(markers)))
+    if "tools" in kinds and (framed := _as_tool_result(term, case_sensitive)) is not None:
+        found.append(framed)
+    return tuple(found)
+
+
+def _as_strings(term: str) -> Form:
+    pieces = [quoted(piece)[1:-1] for piece in _NOT_IN_FILES.split(term) if piece]
+    return Form(tuple(pieces), (), _breaks(term))
+
+
+def _breaks(term: str) -> tuple[str, ...]:
+    """What line breaks look like: all stand in one string, or at one of them a string ends."""
+    lines = term.split("\n")
+    if len(lines) == 1 or _NOT_IN_FILES.search(term.replace("\n", "")):
+        return ()
+    ends = [quoted(term)[1:-1]]
+    for before, after in pairwise(lines):
+        if not (before or after):
+            return ()
+        ends.append(quoted(before)[1:] if before else quoted(after)[:-1])
+    return tuple(ends)
+
+
+def _may_touch_json(term: str) -> bool:
+    """Whether a line of a term can be compact JSON, which is one line: all of it, or an end."""
+    first, *others = term.lower().split("\n")
+    return (
+        not others
+        or first.endswith(_JSON_ENDS)
+        or others[-1].startswith(_JSON_BEGINS)
+        or any(line.startswith(_JSON_BEGINS) and line.endswith(_JSON_ENDS) for line in others)
+    )
+
+
+def _as_compact_json(term: str) -> tuple[str, ...]:
+    between = _EITHER if "\n" in term else _PUNCTUATION
+    pieces = [
+        piece
+        for piece in re.split(between, term)
+        if piece and not _NUMBER.fullmatch(piece) and piece.lower() not in "null"
+    ]
+    return tuple(pieces)
+
+
+def _as_tool_result(term: str, case_sensitive: bool) -> Form | None:
+    """The form of a term that touches the frame of `tool_result name#id`, or None."""
+    low = term if case_sensitive else key(term)
+    overlap = next(
+        (size for size in range(min(len(_FRAME), len(low)), 0, -1) if _FRAME.endswith(low[:size])),
+        0,
+    )
+    if not (overlap or "#" in term or low in _FRAME or low in _NAMELESS):
+        return None
+    beyond = "" if low in _FRAME else term[overlap:]
+    pieces = [
+        quoted(piece)[1:-1]
+        for half in beyond.split("#")
+        for piece in _NOT_IN_FILES.split(half)
+        if piece and key(piece) not in _NAMELESS
+    ]
+    if overlap and pieces and quoted(beyond)[1:].startswith(pieces[0]):
+        pieces[0] = f'"{pieces[0]}'  # there the name begins
+    return Form(tuple(pieces), (_TOOL_RESULT,))
