@@ -31,8 +31,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scratch import without_coverage
 
-from sessionindex import SessionIndex, coverage, entry, files, layout
+from sessionindex import SessionIndex, coverage, entry, files, layout, standing
 from sessionindex.access import Policy
+from sessionindex.contracts import searching
 from sessionindex.contracts.search_sessions import SearchResult
 from sessionindex.index import reader, writer
 from sessionindex.model import DEFAULT_KINDS, KINDS, Entry
@@ -420,7 +421,7 @@ def branch(path: str) -> list[tuple[int, dict[str, Any]]]:
     return walked
 
 
-def standing(path: str, version: int, line_nos: list[int]) -> dict[str, set[int]]:
+def on_branches(path: str, version: int, line_nos: list[int]) -> dict[str, set[int]]:
     """The lines that each word of `branch` and `compacted` means."""
     if version < 2:
         every = set(line_nos)
@@ -561,7 +562,7 @@ def naive(tree: Tree, terms: list[str], asked: dict[str, Any]) -> dict[str, Any]
     for one in wanted(tree, asked):
         here, seen = [], set()
         items = lines(one.path, one.session.version)
-        stands = standing(one.path, one.session.version, [item.line_no for item in items])
+        stands = on_branches(one.path, one.session.version, [item.line_no for item in items])
         for item in items:
             texts = {kind: entry.searchable(item, kind) for kind in KINDS if kind in kinds}
             low = {kind: text if sensitive else text.lower() for kind, text in texts.items()}
@@ -698,8 +699,8 @@ def walk(
 def check(tree: Tree, index: SessionIndex) -> None:
     """A few questions: naive, brute and indexed agree; one of them page by page too."""
     for words in (BEFORE, AFTER):
-        standing = index.search(*words)
-        assert without_coverage(standing) == without_coverage(index.search(*words, brute=True))
+        still = index.search(*words)
+        assert without_coverage(still) == without_coverage(index.search(*words, brute=True))
     terms, asked, bounds = question(tree.draw)
     agree(tree, index, terms, asked, bounds)
     dice = Dice(tree.draw.number(0, 2**32))
@@ -739,6 +740,8 @@ def small(draw: Draw) -> Iterator[None]:
             (files, "BLOCK", (4 << 20, 64, 700)),
             (reader, "_FIRST_PAGE", (200, 1, 3)),
             (reader, "_LARGEST_PAGE", (20_000, 4)),
+            (searching, "_TOGETHER", (1_000, 1, 3)),
+            (standing, "keeps_folder_times", (lambda device: True,)),
             (writer, "BATCH", (32_000_000, 300)),
             (coverage, "RACY_NS", (coverage.RACY_NS, 25_000_000)),
         ):
