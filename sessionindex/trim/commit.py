@@ -160,7 +160,7 @@ def commit(
 
 def _nobody_writes(descriptor: int) -> None:
     """Pi opens a session only for the moment of an append; whoever stays would write for ever."""
-    if late.is_written(descriptor) and not late.wait(descriptor, late.QUIET_S):
+    if late.is_written(descriptor) and not late.wait(descriptor, late.QUIET_S, still=0):
         raise Refusal(_BUSY)
 
 

@@ -5,7 +5,7 @@ On Linux a read lease on a descriptor that was held all along tells: the system 
 nobody has the inode open for writing, and an inode without a name of its own cannot be opened
 again. It is given back at once; what would break it meanwhile sends a signal that is ignored. An
 open that found the old name and is under way counts for nothing yet, and a busy machine may leave
-it there for a while: so nobody must write, and the file not grow, for IN_FLIGHT_S.
+it there for a while: so nobody must write to a file that was replaced, nor it grow, for IN_FLIGHT_S.
 
 Elsewhere, and where the file is another user's, time has to do: two seconds without growth.
 """
@@ -22,7 +22,7 @@ QUIET_S: Final = 2.0
 """How long a file must not grow where no lease can tell."""
 
 IN_FLIGHT_S: Final = 0.02
-"""How long nobody must write to a file where a lease can tell."""
+"""How long nobody must write to a file that was replaced, where a lease can tell."""
 
 PATIENCE_S: Final = 10.0
 """How long a writer is waited for that has the file open."""
@@ -43,17 +43,20 @@ def is_written(descriptor: int) -> bool | None:
     return False
 
 
-def wait(descriptor: int, patience: float) -> bool:
-    """Wait until nobody writes to the file any more; whether that came within so many seconds."""
-    began = still = time.monotonic()
+def wait(descriptor: int, patience: float, still: float = IN_FLIGHT_S) -> bool:
+    """Wait until nobody writes to the file any more; whether that came within so many seconds.
+
+    `still` is for how long nobody must write where a lease can tell.
+    """
+    began = last = time.monotonic()
     size = os.fstat(descriptor).st_size
     while True:
         written, newest = is_written(descriptor), os.fstat(descriptor).st_size
         now = time.monotonic()
         if written or newest != size:
-            size, still = newest, now
-        quiet = QUIET_S if written is None else IN_FLIGHT_S
-        if not written and now - still >= quiet:
+            size, last = newest, now
+        quiet = QUIET_S if written is None else still
+        if not written and now - last >= quiet:
             return True
         if now - began >= max(patience, quiet):
             return False
