@@ -5,7 +5,7 @@ On Linux a read lease on a descriptor that was held all along tells: the system 
 nobody has the inode open for writing, and an inode without a name of its own cannot be opened
 again. It is given back at once; what would break it meanwhile sends a signal that is ignored. An
 open that found the old name and is under way counts for nothing yet, and a busy machine may leave
-it there for a while: so nobody must write to a file that was replaced, nor it grow, for IN_FLIGHT_S.
+it there for a while: so a file that was replaced must not grow, nor be written, for IN_FLIGHT_S.
 
 Elsewhere, and where the file is another user's, time has to do: two seconds without growth.
 """
