@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import NamedTuple, overload
 
 from sessionindex import layout
 from sessionindex.access import Policy
 from sessionindex.coverage import Cursor, Identity, Verdict, judge, settle
 from sessionindex.files import Changed, checksum, edges, identity, open_listed
 from sessionindex.index.schema import Record
+from sessionindex.index.shelf import Sessions
 from sessionindex.layout import Found, Notes
 from sessionindex.model import PathWarning, Session
 
@@ -45,19 +47,123 @@ class File(NamedTuple):
         return self.found.identity.size - (self.record.cursor.offset if self.record else 0)
 
 
+class Files(Sequence[File]):
+    """Files, by path; equal to any that holds the same."""
+
+    def __init__(self, files: Iterable[File]) -> None:
+        self._files = tuple(files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    @overload
+    def __getitem__(self, place: int) -> File: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[File]: ...
+    def __getitem__(self, place: int | slice) -> File | Sequence[File]:
+        return self._files[place]
+
+    def __iter__(self) -> Iterator[File]:
+        return iter(self._files)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Files) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # they are compared, never looked up
+
+    def doubtful(self) -> Iterable[File]:
+        """Those of which stat alone did not say that the index has all of them, at least."""
+        return self
+
+    def replaced(self, others: Mapping[int, File]) -> Files:
+        """The same with others in some places."""
+        files = list(self)
+        for place, file in others.items():
+            files[place] = file
+        return Files(files)
+
+    def covered(self) -> Mapping[int, File]:
+        """Those of which the index still has something, by their keys."""
+        return {file[2][0]: file for file in self if file[2]}
+
+
+class Shelved(Files):
+    """Files that are as a snapshot has them but for some, and made when somebody asks for them."""
+
+    def __init__(self, sessions: Sessions, others: Mapping[int, File]) -> None:
+        self._sessions = sessions
+        self._others = others
+        self._made: tuple[File, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @overload
+    def __getitem__(self, place: int) -> File: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[File]: ...
+    def __getitem__(self, place: int | slice) -> File | Sequence[File]:
+        if isinstance(place, slice) or self._made is not None:
+            return tuple(self)[place]
+        if place in self._others:
+            return self._others[place]
+        record = self._sessions.records.record(place)
+        return File(self._sessions.found(place, record), "fresh", record, 0)
+
+    def __iter__(self) -> Iterator[File]:
+        if self._made is None:
+            records = self._sessions.records.everything().values()
+            rows = zip(self._sessions, repeat("fresh"), records, repeat(0))
+            made = list(map(tuple.__new__, repeat(File), rows))
+            for place, file in self._others.items():
+                made[place] = file
+            self._made = tuple(made)
+        return iter(self._made)
+
+    def doubtful(self) -> Iterable[File]:
+        return self._others.values()
+
+    def replaced(self, others: Mapping[int, File]) -> Files:
+        return Shelved(self._sessions, {**self._others, **others})
+
+    def covered(self) -> Mapping[int, File]:
+        return _ByKey(self, self._sessions.records.keys_in_order, self._others)
+
+
+class _ByKey(Mapping[int, File]):
+    """Shelved files by their keys."""
+
+    def __init__(self, files: Shelved, keys: Sequence[int], others: Mapping[int, File]) -> None:
+        self._files = files
+        self._at = dict(zip(keys, range(len(keys)), strict=True))
+        for place, file in others.items():
+            if file.record is None:
+                del self._at[keys[place]]
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._at)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._at
+
+    def __getitem__(self, key: int) -> File:
+        return self._files[self._at[key]]
+
+
 class Catalog(NamedTuple):
     """Files by path; `readable` is false where the root could not be listed."""
 
-    files: tuple[File, ...]
+    files: Files
     warnings: tuple[PathWarning, ...]
     readable: bool
 
     @property
     def unknown(self) -> int:
         """Bytes that the index says nothing of, or that were read to find out that it does."""
-        known = ("fresh", 0)  # of nearly all of thousands of files
-        rest = (file for file in self.files if (file[1], file[3]) != known)
-        return sum(file.uncovered + file.checked for file in rest)
+        return sum(file.uncovered + file.checked for file in self.files.doubtful())
 
 
 Judged = tuple[Verdict, Record | None, int]
@@ -95,7 +201,7 @@ def take(
         known = seen.get(path)
         about = (found, "fresh", records[path], 0) if known is None else (found, *known)
         files.append(new(File, about))
-    return Catalog(tuple(files), tree.warnings, tree.readable)
+    return Catalog(Files(files), tree.warnings, tree.readable)
 
 
 def at_sight(listed: Identity, record: Record) -> bool:

@@ -17,7 +17,6 @@ reads nothing. Only "does not exist" is absence: every other error is a warning 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -32,7 +31,7 @@ from sessionindex.model import PathWarning, Session
 
 Header = Callable[[str, Identity], Session | str]
 
-_PROJECT: Final = re.compile("--[^\n\r\u2028\u2029]*--")
+_LINE_ENDS: Final = "\n\r\u2028\u2029"
 _RUNS: Final = ("async-", "parallel-", "dynamic-")
 _ARTIFACTS: Final = "subagent-artifacts"
 SUFFIX: Final = ".jsonl"
@@ -71,7 +70,7 @@ class Survey(NamedTuple):
     """
 
     flat: bool
-    sessions: tuple[Found, ...]
+    sessions: Sequence[Found]
     folders: Sequence[tuple[str, Identity]]
     hidden: Sequence[tuple[str, Identity]]
 
@@ -111,13 +110,19 @@ def header_in(descriptor: int) -> Session | str:
     return header.parse(data.split(b"\n", 1)[0]) if data else "file is empty"
 
 
+def _is_project(name: str) -> bool:
+    """`--`, anything on one line, and `--`: as Pi names the folder of a working directory."""
+    dashed = len(name) >= 4 and name.startswith("--") and name.endswith("--")
+    return dashed and not any(end in name for end in _LINE_ENDS)
+
+
 def is_flat(root: str) -> bool:
     """Whether a root given by hand is flat: no project folder, but session files of its own."""
     own = False
     try:
         with os.scandir(root) as found:
             for item in found:
-                if _PROJECT.fullmatch(item.name) and item.is_dir(follow_symlinks=False):
+                if _is_project(item.name) and item.is_dir(follow_symlinks=False):
                     return False
                 own = own or item.name.endswith(SUFFIX)
     except OSError:
@@ -147,7 +152,7 @@ def discover(
             for name, is_folder in walk.listed(root, follow=True).kinds.items():
                 if only is not None and name not in only:
                     continue
-                if is_folder and _PROJECT.fullmatch(name):
+                if is_folder and _is_project(name):
                     walk.project_folder(os.path.join(root, name))
     except OSError as error:
         warning = PathWarning(root, f"sessions root not readable: {spoken(error)}")
@@ -209,7 +214,7 @@ def owner(root: str, path: str, *, flat: bool) -> str | None:
     """
     names = path.removeprefix(root.rstrip(os.sep) + os.sep).split(os.sep)
     depth = 1 if flat else 2
-    if len(names) < depth or not (flat or _PROJECT.fullmatch(names[0])):
+    if len(names) < depth or not (flat or _is_project(names[0])):
         return None
     top = names[depth - 1]
     return os.path.join(root, *names[: depth - 1], top.removesuffix(SUFFIX) + SUFFIX)

@@ -28,10 +28,11 @@ from sessionindex.fold import key
 from sessionindex.model import Kind
 from sessionindex.text import quoted
 
-_NOT_IN_FILES: Final = re.compile("[\n\ufffd\ud800-\udfff]+")
+_NOT_IN_FILES: Final = "[\n\ufffd\ud800-\udfff]+"  # here and below: compiled where it is used
 _PUNCTUATION: Final = "[\ufffd\ud800-\udfff]|(?<! )[{}\\[\\],:](?! )"
 _EITHER: Final = '[\x00-\x1f\ufffd\ud800-\udfff{}\\[\\],:"\\\\]+'
-_NUMBER: Final = re.compile(r"[0-9eE+.\-]+")
+_MARKS: Final = '{}[],:"\\'
+_OF_NUMBERS: Final = "0123456789eE+.-"
 _JSON_BEGINS: Final = tuple('{["-0123456789tfn')
 _JSON_ENDS: Final = tuple('}]"0123456789el')
 _FRAME: Final = "tool_result "
@@ -71,14 +72,21 @@ def forms(term: str, case_sensitive: bool, kinds: Sequence[Kind]) -> tuple[Form,
 
 
 def _as_strings(term: str) -> Form:
-    pieces = [quoted(piece)[1:-1] for piece in _NOT_IN_FILES.split(term) if piece]
+    pieces = [quoted(piece)[1:-1] for piece in _in_files(term)]
     return Form(tuple(pieces), (), _breaks(term))
+
+
+def _in_files(term: str) -> list[str]:
+    """The parts of a term between what never stands in a file as itself."""
+    if term.isascii() and "\n" not in term:
+        return [term] if term else []
+    return [piece for piece in re.split(_NOT_IN_FILES, term) if piece]
 
 
 def _breaks(term: str) -> tuple[str, ...]:
     """What line breaks look like: all stand in one string, or at one of them a string ends."""
     lines = term.split("\n")
-    if len(lines) == 1 or _NOT_IN_FILES.search(term.replace("\n", "")):
+    if len(lines) == 1 or re.search(_NOT_IN_FILES, term.replace("\n", "")):
         return ()
     ends = [quoted(term)[1:-1]]
     for before, after in pairwise(lines):
@@ -100,11 +108,14 @@ def _may_touch_json(term: str) -> bool:
 
 
 def _as_compact_json(term: str) -> tuple[str, ...]:
-    between = _EITHER if "\n" in term else _PUNCTUATION
+    if term.isascii() and term.isprintable() and not any(mark in term for mark in _MARKS):
+        found = [term]
+    else:
+        found = re.split(_EITHER if "\n" in term else _PUNCTUATION, term)
     pieces = [
         piece
-        for piece in re.split(between, term)
-        if piece and not _NUMBER.fullmatch(piece) and piece.lower() not in "null"
+        for piece in found
+        if piece and piece.strip(_OF_NUMBERS) and piece.lower() not in "null"
     ]
     return tuple(pieces)
 
@@ -122,8 +133,8 @@ def _as_tool_result(term: str, case_sensitive: bool) -> Form | None:
     pieces = [
         quoted(piece)[1:-1]
         for half in beyond.split("#")
-        for piece in _NOT_IN_FILES.split(half)
-        if piece and key(piece) not in _NAMELESS
+        for piece in _in_files(half)
+        if key(piece) not in _NAMELESS
     ]
     if overlap and pieces and quoted(beyond)[1:].startswith(pieces[0]):
         pieces[0] = f'"{pieces[0]}'  # there the name begins

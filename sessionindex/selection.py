@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from sessionindex.access import belongs
-from sessionindex.catalog import Catalog, File
+from sessionindex.catalog import Catalog, Files
 
 CwdMatch = Literal["exact", "sibling-prefix"]
 
@@ -48,10 +48,10 @@ def _split(path: str) -> tuple[str, str]:
     return (folder or "/") if slash else ".", name
 
 
-def without_current(files: Sequence[File], current: str | None) -> list[File]:
+def without_current(files: Files, current: str | None) -> Files:
     """The files but the current session and everything that it launched."""
     if current is None:
-        return list(files)
+        return files
     parents = {file.path: file.found.parent for file in files}
     gone = {current}
 
@@ -65,7 +65,7 @@ def without_current(files: Sequence[File], current: str | None) -> list[File]:
         gone.update(chain)
         return True
 
-    return [file for file in files if not is_gone(file.path)]
+    return Files(file for file in files if not is_gone(file.path))
 
 
 def select(
@@ -77,7 +77,7 @@ def select(
     session_paths: Sequence[str] | None,
     include_subagents: bool,
     current: str | None,
-) -> list[File]:
+) -> Files:
     """The files of a question; `current` None leaves nothing out."""
     named = None if session_paths is None else frozenset(session_paths)
     if named is not None and current in named:
@@ -96,7 +96,7 @@ def select(
             and (projects is None or belongs(cwd, projects))
         ):
             chosen.append(file)
-    return chosen
+    return Files(chosen)
 
 
 def named_path(root: str, given: str) -> str | None:

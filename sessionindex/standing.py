@@ -28,10 +28,11 @@ from typing import NamedTuple
 
 from sessionindex import catalog
 from sessionindex.access import Policy
-from sessionindex.catalog import Catalog, File
+from sessionindex.catalog import Catalog, File, Files, Shelved
 from sessionindex.coverage import Identity, is_proven
 from sessionindex.files import Changed, identity, keeps_folder_times
 from sessionindex.index.schema import Record
+from sessionindex.index.shelf import Sessions
 from sessionindex.layout import Header, Notes, Survey, Tree
 
 
@@ -44,10 +45,13 @@ class _Key(NamedTuple):
 
 
 class _Kept(NamedTuple):
+    """`looks`: each file's path, and the identity by which it is fresh at sight, if any is."""
+
     key: _Key
     records: Mapping[str, Record]
-    catalog: Catalog
+    files: Files
     survey: Survey
+    looks: Sequence[tuple[str, tuple[int, ...] | None]]
 
 
 class Standing:
@@ -95,7 +99,7 @@ class Standing:
         found = tuple([file.found for file in taken.files])
         made = surveyed(Tree(found, taken.warnings, taken.readable), notes, flat, clock_ns)
         with self._lock:
-            self._kept = made and _Kept(key, records, taken, made)
+            self._kept = made and _kept(key, records, taken.files, made)
         return taken
 
 
@@ -140,23 +144,42 @@ def _begun(key: _Key, records: Mapping[str, Record], survey: Survey) -> _Kept | 
     """What an earlier process would have kept, had it been this one."""
     if key.flat != survey.flat or not _keep_times(survey.folders):
         return None
-    admits, sessions = key.policy.admits, survey.sessions
     if key.policy.is_bound:
-        shown = {one.path for one in sessions if not one.parent and admits(one.session.cwd)}
-        hidden = [one for one in sessions if not one.parent and one.path not in shown]
-        if not all(catalog.at_sight(one.identity, records[one.path]) for one in hidden):
-            return None  # one of them may have another header
-        survey = survey._replace(
-            sessions=tuple([one for one in sessions if one.owner in shown]),
-            hidden=[*survey.hidden, *((one.path, one.identity) for one in hidden)],
-        )
-    new = tuple.__new__  # spares a call for each of thousands of files
-    files = []
-    for found in survey.sessions:
-        record = records[found[0]]
-        verdict = "fresh" if catalog.at_sight(found[1], record) else "unsure"
-        files.append(new(File, (found, verdict, record, 0)))
-    return _Kept(key, records, Catalog(tuple(files), (), True), survey)
+        shown = _shown(survey, key.policy, records)
+        return shown and _kept(key, records, _files(shown, records), shown)
+    sessions = survey.sessions
+    if not isinstance(sessions, Sessions):
+        return _kept(key, records, _files(survey, records), survey)
+    known = zip(sessions.records.paths, sessions.records.vouched(), strict=True)
+    return _Kept(key, records, Shelved(sessions, {}), survey, list(known))
+
+
+def _kept(key: _Key, records: Mapping[str, Record], files: Files, survey: Survey) -> _Kept:
+    looks = [
+        (file[0][0], file[0][1] if file[1] == "fresh" and not file[3] else None) for file in files
+    ]
+    return _Kept(key, records, files, survey, looks)
+
+
+def _files(survey: Survey, records: Mapping[str, Record]) -> Files:
+    found = [(one, records[one.path]) for one in survey.sessions]
+    return Files(
+        File(one, "fresh" if catalog.at_sight(one.identity, record) else "unsure", record, 0)
+        for one, record in found
+    )
+
+
+def _shown(survey: Survey, policy: Policy, records: Mapping[str, Record]) -> Survey | None:
+    """What a walk would have found within a bound; None where that is not proven."""
+    sessions, admits = survey.sessions, policy.admits
+    shown = {one.path for one in sessions if not one.parent and admits(one.session.cwd)}
+    hidden = [one for one in sessions if not one.parent and one.path not in shown]
+    if not all(catalog.at_sight(one.identity, records[one.path]) for one in hidden):
+        return None  # one of them may have another header
+    return survey._replace(
+        sessions=tuple([one for one in sessions if one.owner in shown]),
+        hidden=[*survey.hidden, *((one.path, one.identity) for one in hidden)],
+    )
 
 
 def _unmoved(survey: Survey, root: str) -> bool:
@@ -181,25 +204,19 @@ def _still(kept: _Kept, headers_only: bool) -> Catalog | None:
 
 
 def _judged_anew(kept: _Kept, headers_only: bool) -> Catalog | None:
-    files: list[File] | None = None
-    for place, file in enumerate(kept.catalog.files):
-        path, known = file[0][0], file[0][1]
-        now = os.lstat(path)
-        if (
-            file[1] == "fresh"
-            and file[3] == 0
-            and known == (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-        ):
+    files, others = kept.files, dict[int, File]()
+    lstat = os.lstat
+    for place, (path, known) in enumerate(kept.looks):
+        now = lstat(path)
+        if known == (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns):
             continue
         if not stat.S_ISREG(now.st_mode):
             return None
-        listed = identity(now)
+        listed, found = identity(now), files[place].found
         about, head = catalog.judged(
             path, listed, kept.records.get(path), headers_only=headers_only
         )
-        if head != file.found.session:
+        if head != found.session:
             return None
-        if files is None:
-            files = list(kept.catalog.files)
-        files[place] = File(file.found._replace(identity=listed), *about)
-    return kept.catalog if files is None else Catalog(tuple(files), (), True)
+        others[place] = File(found._replace(identity=listed), *about)
+    return Catalog(files.replaced(others) if others else files, (), True)

@@ -16,6 +16,7 @@ from scratch import Store
 from terminal import Ran, environment, pipe
 
 from sessionindex.daemon import report
+from sessionindex.index.store import LOCK
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="the host here is systemd")
 
@@ -219,7 +220,7 @@ def holder(folder: Path, kind: str) -> Iterator[int]:
             "take(*sys.argv[1:])\n"
             "print(flush=True)\n"
             "sys.stdin.read()\n",
-            str(folder),
+            str(folder / LOCK),
             kind,
         ],
         stdin=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,7 @@ from sessionindex.daemon.report import Report
 from sessionindex.daemon.service import Service, ServiceError, service, watch
 from sessionindex.index import lock
 from sessionindex.index.lock import Holder
+from sessionindex.index.store import LOCK
 from sessionindex.status import Status
 from sessionindex.wire.output import dumps, iso
 
@@ -52,7 +54,7 @@ def install(dry_run: bool, **where: Any) -> int:
     wanted = _service(index, where)
     if dry_run:
         return _print_only(wanted)
-    watching = _watching(lock.holder(index.index_folder))
+    watching = _watching(lock.holder(os.path.join(index.index_folder, LOCK)))
     done = installer.install(wanted)
     word = {"none": "written", "same": "there already", "other": "replaced"}[done.before]
     print(f"{harmless(wanted.path)}: {word}")

@@ -70,9 +70,7 @@ _Child = tuple[tuple[int, str], SessionRow]
 
 def list_sessions(asked: Listing, catalog: Catalog, current: str | None) -> ListResult:
     """The sessions of a root; `current` is the running session's file, as text, or None."""
-    files: Sequence[File] = catalog.files
-    if current is not None and not asked.include_current:
-        files = without_current(files, current)
+    files = tuple(without_current(catalog.files, None if asked.include_current else current))
     tops = [file[0] for file in files if file[0][4] is None]
     if asked.cwds is not None:
         cwds, match = asked.cwds, asked.cwd_match

@@ -17,13 +17,12 @@ With no reader (no index, or `brute`) the same code scans everything.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from sessionindex import entry as entries
 from sessionindex import evidence, ordering, scan
-from sessionindex.catalog import Catalog, File
+from sessionindex.catalog import Catalog, File, Files
 from sessionindex.contracts.search_sessions import (
     CoverageReport,
     Hit,
@@ -43,7 +42,6 @@ from sessionindex.snippet import cut
 if TYPE_CHECKING:
     from sessionindex.lineage import Lineage
 
-_verdict: Final = itemgetter(File._fields.index("verdict"))
 _LINEAGES: Final = 256
 """How many sessions' lineages are kept at a time."""
 
@@ -57,7 +55,7 @@ A page of candidates may have twenty times as many; few sessions stand in two su
 def search(
     question: Question,
     catalog: Catalog,
-    selected: Sequence[File],
+    selected: Files,
     reader: Reader | None,
     *,
     strict: bool = True,
@@ -79,7 +77,9 @@ def search(
     ]
     holding.sort(key=lambda one: (-one.session.timestamp_ms, one.path))
     warnings = sorted({*catalog.warnings, *run.warnings}, key=lambda one: (one.path, one.reason))
-    count = Counter(map(_verdict, selected))
+    doubtful = [file.verdict for file in selected.doubtful()]
+    count = Counter(doubtful)
+    count["fresh"] += len(selected) - len(doubtful)
     result = SearchResult(
         tuple(hits),
         run.page.total if known else None,
@@ -117,7 +117,7 @@ class _Run:
     def __init__(
         self,
         question: Question,
-        selected: Sequence[File],
+        selected: Files,
         reader: Reader | None,
         *,
         narrowed: bool,
@@ -146,15 +146,11 @@ class _Run:
         )
         self.warnings: list[PathWarning] = []
         self.scanned_bytes = 0
-        self._covered: dict[int, File] = {}
-        self._open: list[File] = []
-        for file in selected:
-            record = file[2]  # by place: thousands of files are passed by
-            if reader and record:
-                self._covered[record[0]] = file
-            else:
-                self._open.append(file)
-        self._tails = [file for file in self._covered.values() if file.verdict == "behind"]
+        self._covered: Mapping[int, File] = selected.covered() if reader else {}
+        # Of the others the index has all.
+        doubtful = selected.doubtful() if reader else selected
+        self._open = [file for file in doubtful if not (reader and file.record)]
+        self._tails = [file for file in doubtful if reader and file.verdict == "behind"]
         # match: session: what each file holds so far, until all of it is known
         self._found: dict[str, set[int]] = defaultdict(set)
         self._waiting: dict[str, list[tuple[Key, object, Hit]]] = defaultdict(list)

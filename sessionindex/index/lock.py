@@ -9,12 +9,10 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sessionindex import jsonline
 from sessionindex.errors import IndexLocked
-
-NAME: Final = "writer.lock"
 
 
 class Holder(NamedTuple):
@@ -28,12 +26,11 @@ class Holder(NamedTuple):
         return f"process {self.pid} ({self.kind})"
 
 
-def take(folder: str, kind: str) -> int:
-    """Take the lock; the descriptor that holds it until it is closed. Raises IndexLocked, OSError.
+def take(path: str, kind: str) -> int:
+    """Take the lock at a path; the descriptor that holds it until it is closed.
 
-    `kind` is what holder() tells others.
+    `kind` is what holder() tells others. Raises IndexLocked, OSError.
     """
-    path = os.path.join(folder, NAME)
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     os.fchmod(lock, 0o600)
     for patience in range(3, -1, -1):  # whoever only asks for the holder has it for a moment
@@ -56,10 +53,10 @@ def take(folder: str, kind: str) -> int:
     return lock
 
 
-def holder(folder: str) -> Holder | None:
-    """Who holds the lock now."""
+def holder(path: str) -> Holder | None:
+    """Who holds the lock at a path now."""
     try:
-        lock = os.open(os.path.join(folder, NAME), os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
     try:

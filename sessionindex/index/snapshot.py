@@ -30,20 +30,17 @@ import sys
 import time
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from sessionindex import files
-from sessionindex.coverage import Cursor, Identity
+from sessionindex.index import shelf
 from sessionindex.index.schema import Record
-from sessionindex.layout import Found, Survey
-from sessionindex.model import Session
-from sessionindex.timestamps import instant_ms, stored
+from sessionindex.index.shelf import Columns, Records, Sessions, above
+from sessionindex.layout import Survey
 
 NAME: Final = "files.snapshot"
 _MAGIC: Final = b"sessionindex files 1 python %d.%d\n" % sys.version_info[:2]
 _HEAD: Final = struct.Struct("<QI")
-_new: Final = tuple.__new__  # spares a call for each of thousands of files
 
 
 class Written(NamedTuple):
@@ -76,24 +73,34 @@ def load(folder: str, root: str, state: object) -> Snapshot | None:
     try:
         data = files.read_small(os.path.join(folder, NAME))
         blocks = _blocks(data)
-        first, (of, columns, spelled) = next(blocks)
-        records = {record[1]: record for record in _records(columns, root)}
-        for _, (before, after, gone, columns) in blocks:
-            if before != of:
-                return None
-            of = after
-            changed = _records(columns, root)
-            if gone or any(record[1] not in records for record in changed):
+        first, (of, columns, local, spelled) = next(blocks)
+        if first + len(_MAGIC) < len(data):
+            paths = list(columns[1]) if columns else []
+            of, columns = _followed(of, columns, [block for _, block in blocks])
+            local = shelf.local(columns)
+            if not columns or paths != list(columns[1]):
                 spelled = None
-            for path in gone:  # one that was new may be gone before it was written down
-                records.pop(_above(root) + path, None)
-            records.update((record[1], record) for record in changed)
         if of != state:
             return None
-        survey = None if spelled is None else _survey(spelled, root, list(records.values()))
+        records = Records(columns, local, root)
+        survey = None if spelled is None else _survey(spelled, root, records)
         return Snapshot(state, time.tzname, records, survey, Written(len(data), first, survey))
     except (OSError, ValueError, TypeError, LookupError, EOFError, StopIteration):
         return None
+
+
+def _followed(of: object, columns: Columns, blocks: Sequence[Any]) -> tuple[object, Columns]:
+    """A state and its columns after blocks more; raises ValueError where one follows another."""
+    rows = dict(zip(columns[1], zip(*columns, strict=True), strict=True)) if columns else {}
+    for before, after, gone, changed in blocks:
+        if before != of:
+            raise ValueError("not the next")
+        of = after
+        for path in gone:  # one that was new may be gone before it was written down
+            rows.pop(path, None)
+        if changed:
+            rows.update(zip(changed[1], zip(*changed, strict=True), strict=True))
+    return of, list(zip(*rows.values(), strict=True))
 
 
 def save(folder: str, root: str, snapshot: Snapshot) -> Written:
@@ -101,7 +108,8 @@ def save(folder: str, root: str, snapshot: Snapshot) -> Written:
     records = sorted(snapshot.records.values(), key=lambda record: record.path)
     survey = snapshot.survey
     spelled = None if survey is None else _spelled(survey, root, records)
-    block = _block(snapshot.state, _columns(records, root), spelled)
+    columns = shelf.columns(records, root)
+    block = _block(snapshot.state, columns, shelf.local(columns), spelled)
     data = _MAGIC + block
     files.replace(os.path.join(folder, NAME), data, durable=False)
     return Written(len(data), len(block), survey)
@@ -120,8 +128,8 @@ def add(
     None where it had better be written anew. Raises OSError.
     """
     there = [snapshot.records[path] for path in changed if path in snapshot.records]
-    gone = [path.removeprefix(_above(root)) for path in changed if path not in snapshot.records]
-    block = _block(state, snapshot.state, gone, _columns(there, root))
+    gone = [path.removeprefix(above(root)) for path in changed if path not in snapshot.records]
+    block = _block(state, snapshot.state, gone, shelf.columns(there, root))
     size = before.size + len(block)
     if size > _MOST * before.first + _LEAST:
         return None
@@ -158,49 +166,6 @@ def _blocks(data: bytes) -> Iterator[tuple[int, Any]]:
         start += length
 
 
-# --- records -------------------------------------------------------------------------------------
-
-
-def _above(root: str) -> str:
-    return root.rstrip("/") + "/"
-
-
-def _columns(records: Sequence[Record], root: str) -> tuple[Any, ...]:
-    """The fields of records, one list for each; paths are kept relative to the root."""
-    if not records:
-        return ()
-    above = _above(root)
-    keys, paths, sessions, names, cursors, entries, problems, leaves = zip(*records, strict=True)
-    identities, *rest = zip(*cursors, strict=True)
-    headers = list(zip(*sessions, strict=True))
-    local = [place for place, one in enumerate(sessions) if _is_local(one.timestamp)]
-    paths = tuple(path.removeprefix(above) for path in paths)
-    places = list(zip(*identities, strict=True))
-    return keys, paths, headers, local, names, places, rest, entries, problems, leaves
-
-
-def _is_local(timestamp: str) -> bool:
-    """Whether only the host's zone tells when this was."""
-    moment = None if timestamp.endswith("Z") else stored(timestamp)
-    return bool(moment and moment[1])
-
-
-def _records(columns: tuple[Any, ...], root: str) -> list[Record]:
-    if not columns:
-        return []
-    keys, paths, headers, local, names, places, rest, entries, problems, leaves = columns
-    above = _above(root)
-    sessions = list(map(_new, repeat(Session), zip(*headers, strict=True)))
-    for place in local:
-        header = sessions[place]
-        sessions[place] = header._replace(timestamp_ms=instant_ms(header.timestamp) or 0)
-    identities = map(_new, repeat(Identity), zip(*places, strict=True))
-    cursors = map(_new, repeat(Cursor), zip(identities, *rest, strict=True))
-    paths = [above + path for path in paths]
-    rows = zip(keys, paths, sessions, names, cursors, entries, problems, leaves, strict=True)
-    return list(map(_new, repeat(Record), rows))
-
-
 # --- surveys -------------------------------------------------------------------------------------
 
 
@@ -214,28 +179,18 @@ def _spelled(survey: Survey, root: str, records: Sequence[Record]) -> tuple[Any,
         return None
     owners = [at[one.owner] for one in found]
     parents = [-1 if one.parent is None else at[one.parent] for one in found]
-    above = _above(root)
+    inside = above(root)
     folders, hidden = (
-        [(path.removeprefix(above), tuple(known)) for path, known in some]
+        [(path.removeprefix(inside), tuple(known)) for path, known in some]
         for some in (survey.folders[1:], survey.hidden)
     )
     return survey.flat, owners, parents, tuple(survey.folders[0][1]), folders, hidden
 
 
-def _survey(spelled: tuple[Any, ...], root: str, records: Sequence[Record]) -> Survey:
+def _survey(spelled: tuple[Any, ...], root: str, records: Records) -> Survey:
     flat, owners, parents, own, folders, hidden = spelled
-    above = _above(root)
-    paths = [record[1] for record in records]
-    rows = zip(
-        paths,
-        [record[4][0] for record in records],
-        [record[2] for record in records],
-        [paths[place] for place in owners],
-        [None if place < 0 else paths[place] for place in parents],
-        strict=True,
+    inside = above(root)
+    folders, hidden = (
+        [(inside + path, known) for path, known in some] for some in (folders, hidden)
     )
-    sessions = tuple(map(_new, repeat(Found), rows))
-    folders = [(above + path, known) for path, known in folders]
-    return Survey(
-        flat, sessions, [(root, own), *folders], [(above + path, known) for path, known in hidden]
-    )
+    return Survey(flat, Sessions(records, owners, parents), [(root, own), *folders], hidden)

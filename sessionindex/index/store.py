@@ -25,20 +25,23 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import tantivy
 
 from sessionindex import files, jsonline
 from sessionindex.errors import IndexFolderError, IndexUnusable
-from sessionindex.index import lock, schema, segments, snapshot
-from sessionindex.index.lock import Holder
+from sessionindex.index import schema, segments, snapshot
 from sessionindex.index.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from sessionindex.index.lock import Holder
 
 MARKER: Final = "sessionindex.json"
 _NONE: Final = "g0"
 _LOST: Final[dict[str, Any]] = {"format": None, "generation": "g?"}  # ours, but not to be read
-_OWN_FILES: Final = (MARKER, lock.NAME, "watch.json")
+LOCK: Final = "writer.lock"
+_OWN_FILES: Final = (MARKER, LOCK, "watch.json")
 _HALF: Final = f"({re.escape(MARKER)}|watch\\.json)\\.[0-9]+\\.new"
 _GENERATION: Final = re.compile(r"g([0-9]{1,9})")
 
@@ -222,11 +225,13 @@ class Store:
     @contextmanager
     def held(self, kind: str) -> Iterator[None]:
         """The writer lock, for as many generations as its holder likes; raises as `writing`."""
+        from sessionindex.index import lock  # here and below: who reads needs none of it
+
         try:
             self._marker()  # before anything is made: a folder that is not ours is left alone
             files.make_private_folder(self.folder)
             files.narrow(self.folder)
-            held = lock.take(self.folder, kind)
+            held = lock.take(os.path.join(self.folder, LOCK), kind)
         except OSError as error:
             raise IndexFolderError(
                 f"cannot write the index folder: {self.folder}: {files.spoken(error)}", self.folder
@@ -250,14 +255,16 @@ class Store:
     def is_held(self) -> bool:
         """Whether the lock that was taken is the one that others see."""
         try:
-            there = os.stat(os.path.join(self.folder, lock.NAME))
+            there = os.stat(os.path.join(self.folder, LOCK))
         except OSError:
             return False
         return self._held is not None and os.path.samestat(there, os.fstat(self._held))
 
     def holder(self) -> Holder | None:
         """Who holds the writer lock now."""
-        return lock.holder(self.folder)
+        from sessionindex.index import lock
+
+        return lock.holder(os.path.join(self.folder, LOCK))
 
     def generation(self, *, fresh: bool = False) -> Generation:
         """The index to write into, for whoever holds the lock."""
