@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import NamedTuple, overload
 
@@ -86,6 +86,10 @@ class Files(Sequence[File]):
         """Those of which the index still has something, by their keys."""
         return {file[2][0]: file for file in self if file[2]}
 
+    def at(self, paths: Collection[str]) -> Iterable[File]:
+        """Those at some of these paths."""
+        return (file for file in self if file[0][0] in paths)
+
 
 class Shelved(Files):
     """Files that are as a snapshot has them but for some, and made when somebody asks for them."""
@@ -125,6 +129,10 @@ class Shelved(Files):
 
     def replaced(self, others: Mapping[int, File]) -> Files:
         return Shelved(self._sessions, {**self._others, **others})
+
+    def at(self, paths: Collection[str]) -> Iterable[File]:
+        places = self._sessions.records.places(paths)
+        return (self[place] for place in places)
 
     def covered(self) -> Mapping[int, File]:
         return _ByKey(self, self._sessions.records.keys_in_order, self._others)

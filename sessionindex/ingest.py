@@ -248,7 +248,7 @@ class Ingest:
             root, flat=flat, policy=policy, header_of=header_of, only=only, notes=notes
         )
         if notes is not None:
-            self._survey = standing.surveyed(tree, notes, flat, clock)
+            self._survey = standing.surveyed(tree, root, notes, flat, clock)
         return tree
 
     def _projects(self, paths: Sequence[str]) -> Collection[str] | None:

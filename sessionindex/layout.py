@@ -65,12 +65,13 @@ class Notes:
 class Survey(NamedTuple):
     """A walk of a whole root that found nothing wrong: its sessions, and what it rests on.
 
-    The first of the folders is the root. All that stands there had an identity that proves it
-    unchanged for as long as it stays the same.
+    `own` is the root, the folders and what is hidden are named below it. All that stands there had
+    an identity that proves it unchanged for as long as it stays the same.
     """
 
     flat: bool
     sessions: Sequence[Found]
+    own: Identity
     folders: Sequence[tuple[str, Identity]]
     hidden: Sequence[tuple[str, Identity]]
 

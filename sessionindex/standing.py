@@ -20,19 +20,20 @@ of an earlier process comes with the index (`index.snapshot`), for whom no bound
 from __future__ import annotations
 
 import os
-import stat
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from stat import S_ISREG
 from typing import NamedTuple
 
 from sessionindex import catalog
 from sessionindex.access import Policy
 from sessionindex.catalog import Catalog, File, Files, Shelved
 from sessionindex.coverage import Identity, is_proven
-from sessionindex.files import Changed, identity, keeps_folder_times
+from sessionindex.files import Changed, identity, keeps_folder_times, open_folder
 from sessionindex.index.schema import Record
-from sessionindex.index.shelf import Sessions
+from sessionindex.index.shelf import Sessions, above
 from sessionindex.layout import Header, Notes, Survey, Tree
 
 
@@ -45,7 +46,9 @@ class _Key(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """`looks`: each file's path, and the identity by which it is fresh at sight, if any is."""
+    """What a catalog was, and `looks`: the path of each file, absolute or below the root, and the
+    identity by which it is fresh at sight, if any is.
+    """
 
     key: _Key
     records: Mapping[str, Record]
@@ -97,43 +100,57 @@ class Standing:
             notes=notes,
         )
         found = tuple([file.found for file in taken.files])
-        made = surveyed(Tree(found, taken.warnings, taken.readable), notes, flat, clock_ns)
+        made = surveyed(Tree(found, taken.warnings, taken.readable), root, notes, flat, clock_ns)
         with self._lock:
             self._kept = made and _kept(key, records, taken.files, made)
         return taken
 
 
-def surveyed(tree: Tree, notes: Notes, flat: bool, clock_ns: int) -> Survey | None:
+def surveyed(tree: Tree, root: str, notes: Notes, flat: bool, clock_ns: int) -> Survey | None:
     """The survey that a walk was which began at this moment; None where it would prove nothing."""
     if tree.warnings or not tree.readable or not notes.whole:
         return None
-    root, before = notes.folders[0]
+    (_, own), *folders = notes.folders
     try:
-        if identity(os.stat(root)) != before:  # a link, a mount or a folder above it moved
+        if identity(os.stat(root)) != own:  # a link, a mount or a folder above it moved
             return None
     except OSError:
         return None
     known = (*notes.folders, *notes.hidden)
     if not _keep_times(notes.folders) or not all(is_proven(one, clock_ns) for _, one in known):
         return None
-    return Survey(flat, tree.sessions, notes.folders, notes.hidden)
+    inside = above(root)
+    below, hidden = (
+        [(path.removeprefix(inside), one) for path, one in some] for some in (folders, notes.hidden)
+    )
+    return Survey(flat, tree.sessions, own, below, hidden)
 
 
 def tree(survey: Survey, root: str, header_of: Header) -> Tree | None:
     """What `layout.discover` would find without a bound; None where the root has to be walked."""
     try:
-        if not _unmoved(survey, root):
-            return None
+        with _opened(root) as descriptor:
+            if not _unmoved(survey, descriptor):
+                return None
         sessions = []
         for found in survey.sessions:
             now = os.lstat(found.path)
             listed = identity(now)
-            if not stat.S_ISREG(now.st_mode) or header_of(found.path, listed) != found.session:
+            if not S_ISREG(now.st_mode) or header_of(found.path, listed) != found.session:
                 return None
             sessions.append(found if listed == found.identity else found._replace(identity=listed))
         return Tree(tuple(sessions), ())
     except (OSError, Changed):
         return None
+
+
+@contextmanager
+def _opened(root: str) -> Iterator[int]:
+    descriptor = open_folder(root, follow=True)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _keep_times(folders: Sequence[tuple[str, Identity]]) -> bool:
@@ -142,7 +159,7 @@ def _keep_times(folders: Sequence[tuple[str, Identity]]) -> bool:
 
 def _begun(key: _Key, records: Mapping[str, Record], survey: Survey) -> _Kept | None:
     """What an earlier process would have kept, had it been this one."""
-    if key.flat != survey.flat or not _keep_times(survey.folders):
+    if key.flat != survey.flat or not _keep_times([("", survey.own), *survey.folders]):
         return None
     if key.policy.is_bound:
         shown = _shown(survey, key.policy, records)
@@ -150,8 +167,8 @@ def _begun(key: _Key, records: Mapping[str, Record], survey: Survey) -> _Kept | 
     sessions = survey.sessions
     if not isinstance(sessions, Sessions):
         return _kept(key, records, _files(survey, records), survey)
-    known = zip(sessions.records.paths, sessions.records.vouched(), strict=True)
-    return _Kept(key, records, Shelved(sessions, {}), survey, list(known))
+    looks = zip(sessions.records.below, sessions.records.vouched(), strict=True)
+    return _Kept(key, records, Shelved(sessions, {}), survey, list(looks))
 
 
 def _kept(key: _Key, records: Mapping[str, Record], files: Files, survey: Survey) -> _Kept:
@@ -178,43 +195,48 @@ def _shown(survey: Survey, policy: Policy, records: Mapping[str, Record]) -> Sur
         return None  # one of them may have another header
     return survey._replace(
         sessions=tuple([one for one in sessions if one.owner in shown]),
+        # By absolute paths, which are as good.
         hidden=[*survey.hidden, *((one.path, one.identity) for one in hidden)],
     )
 
 
-def _unmoved(survey: Survey, root: str) -> bool:
+def _unmoved(survey: Survey, root: int) -> bool:
     """Whether every folder, and every file that was not admitted, is the one it was."""
-    lstat = os.lstat
-    if identity(os.stat(root)) != survey.folders[0][1]:
+    stat = os.stat
+    if identity(os.fstat(root)) != survey.own:
         return False
-    for path, known in survey.folders[1:]:
+    for path, known in survey.folders:
         # Spelled out: a call for each of thousands would cost as much as its stat.
-        now = lstat(path)
+        now = stat(path, dir_fd=root, follow_symlinks=False)
         if known != (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns):
             return False
-    return all(identity(lstat(path)) == known for path, known in survey.hidden)
+    return all(
+        identity(stat(path, dir_fd=root, follow_symlinks=False)) == known
+        for path, known in survey.hidden
+    )
 
 
 def _still(kept: _Kept, headers_only: bool) -> Catalog | None:
     """The kept catalog, brought up to date; None where the tree has to be walked."""
     try:
-        return _judged_anew(kept, headers_only) if _unmoved(kept.survey, kept.key.root) else None
+        with _opened(kept.key.root) as root:
+            return _judged_anew(kept, root, headers_only) if _unmoved(kept.survey, root) else None
     except (OSError, Changed):
         return None
 
 
-def _judged_anew(kept: _Kept, headers_only: bool) -> Catalog | None:
+def _judged_anew(kept: _Kept, root: int, headers_only: bool) -> Catalog | None:
     files, others = kept.files, dict[int, File]()
-    lstat = os.lstat
+    stat = os.stat
     for place, (path, known) in enumerate(kept.looks):
-        now = lstat(path)
+        now = stat(path, dir_fd=root, follow_symlinks=False)
         if known == (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns):
             continue
-        if not stat.S_ISREG(now.st_mode):
+        if not S_ISREG(now.st_mode):
             return None
         listed, found = identity(now), files[place].found
         about, head = catalog.judged(
-            path, listed, kept.records.get(path), headers_only=headers_only
+            found.path, listed, kept.records.get(found.path), headers_only=headers_only
         )
         if head != found.session:
             return None

@@ -83,10 +83,9 @@ def test_what_is_written_is_read(records: tuple[Record, ...], tmp_path: Path) ->
 
 def test_a_survey_comes_with_its_records_and_no_others(tmp_path: Path) -> None:
     folder = str(tmp_path)
-    folders = [(ROOT, PLACE), (f"{ROOT}/--a--", CURSOR.identity)]
-    hidden = [(f"{ROOT}/--a--/broken.jsonl", PLACE)]
+    folders, hidden = [("--a--", CURSOR.identity)], [("--a--/broken.jsonl", PLACE)]
     one, two, three = ODD
-    survey = Survey(False, (found(one), found(two, one), found(three)), folders, hidden)
+    survey = Survey(False, (found(one), found(two, one), found(three)), PLACE, folders, hidden)
     snapshot.save(folder, ROOT, known(*ODD, survey=survey))
     read = snapshot.load(folder, ROOT, STATE)
     assert read is not None and read.survey == survey
@@ -106,7 +105,7 @@ def test_a_survey_comes_with_its_records_and_no_others(tmp_path: Path) -> None:
 def test_few_changes_are_added_and_many_are_written_anew(tmp_path: Path) -> None:
     folder, path = str(tmp_path), tmp_path / snapshot.NAME
     one, two, three = ODD
-    survey = Survey(False, (found(one), found(two)), [(ROOT, PLACE)], [])
+    survey = Survey(False, (found(one), found(two)), PLACE, [], [])
     before = snapshot.save(folder, ROOT, known(one, two, survey=survey))
     grown = one._replace(entries=77)
     later = known(grown, two, survey=survey)._replace(state=(*STATE[:-1], 10))

@@ -72,8 +72,7 @@ def search(
     counts = run.page.counts() if known else {}
     holding = [
         SessionCount(file.path, file.found.session, counts[file.path])
-        for file in (selected if counts else ())
-        if file.path in counts
+        for file in selected.at(counts.keys())
     ]
     holding.sort(key=lambda one: (-one.session.timestamp_ms, one.path))
     warnings = sorted({*catalog.warnings, *run.warnings}, key=lambda one: (one.path, one.reason))

@@ -9,7 +9,7 @@ Nothing here is checked: what columns are made of was, and a snapshot is what wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, overload
 
@@ -62,8 +62,9 @@ class Records(Mapping[str, Record]):
         self._columns = list(columns)
         self._all: dict[str, Record] | None = None
         self._at: dict[str, int] | None = None
-        inside = above(root)
-        self.paths: list[str] = [inside + path for path in columns[_PATH]] if columns else []
+        self._inside = above(root)
+        self._paths: list[str] | None = None
+        self.below: Sequence[str] = columns[_PATH] if columns else ()
         if local:
             instants = list(columns[_INSTANT])
             for place in local:
@@ -71,7 +72,7 @@ class Records(Mapping[str, Record]):
             self._columns[_INSTANT] = instants
 
     def __len__(self) -> int:
-        return len(self.paths)
+        return len(self.below)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.everything())
@@ -79,16 +80,35 @@ class Records(Mapping[str, Record]):
     def __getitem__(self, path: str) -> Record:
         if self._all is not None:
             return self._all[path]
-        if self._at is None:
-            self._at = dict(zip(self.paths, range(len(self)), strict=True))
-        return self.record(self._at[path])
+        return self.record(self._places()[path])
 
     def __contains__(self, path: object) -> bool:
-        return path in self.everything()
+        return path in self._places()
+
+    @property
+    def paths(self) -> list[str]:
+        """All paths, absolute; as they are kept, relative to the root, they are `below`."""
+        if self._paths is None:
+            self._paths = [self._inside + path for path in self.below]
+        return self._paths
+
+    def path(self, place: int) -> str:
+        """The path at a place, absolute."""
+        return self._inside + self.below[place]
+
+    def _places(self) -> dict[str, int]:
+        if self._at is None:
+            self._at = dict(zip(self.paths, range(len(self)), strict=True))
+        return self._at
+
+    def places(self, paths: Collection[str]) -> list[int]:
+        """The places of those of the paths that are here, ascending."""
+        at = self._places()
+        return sorted(at[path] for path in paths if path in at)
 
     @property
     def keys_in_order(self) -> Sequence[int]:
-        return self._columns[_KEY] if self.paths else ()
+        return self._columns[_KEY] if self.below else ()
 
     def record(self, place: int) -> Record:
         """The record at a place."""
@@ -96,14 +116,14 @@ class Records(Mapping[str, Record]):
         known = _new(Identity, row[_IDENTITY:_CURSOR])
         cursor = _new(Cursor, [known, *row[_CURSOR:_REST]])
         header = _new(Session, row[_SESSION:_NAME])
-        values = [row[_KEY], self.paths[place], header, row[_NAME], cursor, *row[_REST:]]
+        values = [row[_KEY], self.path(place), header, row[_NAME], cursor, *row[_REST:]]
         return _new(Record, values)
 
     def everything(self) -> dict[str, Record]:
         """All of them."""
         if self._all is None:
             all_of, pick = self._columns, repeat
-            if not self.paths:
+            if not self.below:
                 return {}
             sessions = map(_new, pick(Session), zip(*all_of[_SESSION:_NAME], strict=True))
             known = map(_new, pick(Identity), zip(*all_of[_IDENTITY:_CURSOR], strict=True))
@@ -117,7 +137,7 @@ class Records(Mapping[str, Record]):
 
     def vouched(self) -> list[tuple[int, ...] | None]:
         """The identity that proves all of a file to be covered; None where none does."""
-        if not self.paths:
+        if not self.below:
             return []
         known = zip(*self._columns[_IDENTITY:_CURSOR], strict=True)
         proven, offsets, lines = (self._columns[at] for at in (_PROVEN, _OFFSET, _LINES))

@@ -83,7 +83,7 @@ def load(folder: str, root: str, state: object) -> Snapshot | None:
         if of != state:
             return None
         records = Records(columns, local, root)
-        survey = None if spelled is None else _survey(spelled, root, records)
+        survey = None if spelled is None else _survey(spelled, records)
         return Snapshot(state, time.tzname, records, survey, Written(len(data), first, survey))
     except (OSError, ValueError, TypeError, LookupError, EOFError, StopIteration):
         return None
@@ -107,7 +107,7 @@ def save(folder: str, root: str, snapshot: Snapshot) -> Written:
     """Write all of it, whole or not at all. Raises OSError."""
     records = sorted(snapshot.records.values(), key=lambda record: record.path)
     survey = snapshot.survey
-    spelled = None if survey is None else _spelled(survey, root, records)
+    spelled = None if survey is None else _spelled(survey, records)
     columns = shelf.columns(records, root)
     block = _block(snapshot.state, columns, shelf.local(columns), spelled)
     data = _MAGIC + block
@@ -169,7 +169,7 @@ def _blocks(data: bytes) -> Iterator[tuple[int, Any]]:
 # --- surveys -------------------------------------------------------------------------------------
 
 
-def _spelled(survey: Survey, root: str, records: Sequence[Record]) -> tuple[Any, ...] | None:
+def _spelled(survey: Survey, records: Sequence[Record]) -> tuple[Any, ...] | None:
     """A survey of just these files, by their places in the list; None where it is of others."""
     at = {record.path: place for place, record in enumerate(records)}
     found = survey.sessions
@@ -179,18 +179,12 @@ def _spelled(survey: Survey, root: str, records: Sequence[Record]) -> tuple[Any,
         return None
     owners = [at[one.owner] for one in found]
     parents = [-1 if one.parent is None else at[one.parent] for one in found]
-    inside = above(root)
     folders, hidden = (
-        [(path.removeprefix(inside), tuple(known)) for path, known in some]
-        for some in (survey.folders[1:], survey.hidden)
+        [(path, tuple(known)) for path, known in some] for some in (survey.folders, survey.hidden)
     )
-    return survey.flat, owners, parents, tuple(survey.folders[0][1]), folders, hidden
+    return survey.flat, owners, parents, tuple(survey.own), folders, hidden
 
 
-def _survey(spelled: tuple[Any, ...], root: str, records: Records) -> Survey:
-    flat, owners, parents, own, folders, hidden = spelled
-    inside = above(root)
-    folders, hidden = (
-        [(inside + path, known) for path, known in some] for some in (folders, hidden)
-    )
-    return Survey(flat, Sessions(records, owners, parents), [(root, own), *folders], hidden)
+def _survey(spelled: tuple[Any, ...], records: Records) -> Survey:
+    flat, owners, parents, *rest = spelled
+    return Survey(flat, Sessions(records, owners, parents), *rest)
