@@ -4,11 +4,15 @@ Goal: who asks a question of thousands of files that are as they were needs the 
 columns are read at once, and a `Record`, or what a walk found of a file (`Found`), is made when
 somebody asks for that one; who goes through all of them has all made together, and kept.
 
+    key, path, the identity in five, proven, offset, lines      what every question looks at
+    rest        of each file, as `marshal`: header, name, digests, entries, problems, leaf
+
 Nothing here is checked: what columns are made of was, and a snapshot is what was written.
 """
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, overload
@@ -19,12 +23,11 @@ from sessionindex.layout import Found
 from sessionindex.model import Session
 from sessionindex.timestamps import instant_ms, stored
 
-Columns = list[Sequence[Any]]
+Columns = Sequence[Sequence[Any]]
 
 _new: Final = tuple.__new__  # spares a call for each of thousands of files
-_KEY, _PATH, _SESSION, _NAME, _IDENTITY, _CURSOR, _REST = 0, 1, 2, 8, 9, 14, 20
-_STAMP, _INSTANT, _SIZE = _SESSION + 2, _SESSION + 3, _IDENTITY + 2
-_PROVEN, _OFFSET, _LINES = _CURSOR, _CURSOR + 1, _CURSOR + 2
+_KEY, PATH, _IDENTITY, _BOUNDS, _REST = 0, 1, 2, 7, 10
+_SIZE: Final = 2
 
 
 def above(root: str) -> str:
@@ -36,40 +39,45 @@ def columns(records: Sequence[Record], root: str) -> Columns:
     """The fields of records; paths are relative to the root."""
     if not records:
         return []
-    keys, paths, sessions, names, cursors, *rest = zip(*records, strict=True)
-    identities, *bounds = zip(*cursors, strict=True)
     inside = above(root)
+    keys, paths, sessions, names, cursors, entries, problems, leaves = zip(*records, strict=True)
+    identities, *bounds, checksums, heads, tails = zip(*cursors, strict=True)
+    headers = map(tuple, sessions)
+    rest = zip(headers, names, checksums, heads, tails, entries, problems, leaves, strict=True)
     below = [path.removeprefix(inside) for path in paths]
-    headers, places = zip(*sessions, strict=True), zip(*identities, strict=True)
-    return [keys, below, *headers, names, *places, *bounds, *rest]
+    return [
+        keys,
+        below,
+        *zip(*identities, strict=True),
+        *bounds,
+        list(map(marshal.dumps, rest)),
+    ]
 
 
-def local(columns: Columns) -> list[int]:
-    """The places of headers without a zone: only that of the host tells when they were."""
-    found = []
-    for place, stamp in enumerate(columns[_STAMP] if columns else ()):
+def local(records: Sequence[Record], root: str) -> set[str]:
+    """Paths of headers without a zone: only that of the host tells when they were."""
+    inside = above(root)
+    found = set()
+    for record in records:
+        stamp = record.session.timestamp
         moment = None if stamp.endswith("Z") else stored(stamp)
         if moment and moment[1]:
-            found.append(place)
+            found.add(record.path.removeprefix(inside))
     return found
 
 
 class Records(Mapping[str, Record]):
     """The records of columns, by path."""
 
-    def __init__(self, columns: Columns, local: Sequence[int], root: str) -> None:
-        """`local` are places of headers that are to be read in the zone of now."""
-        self._columns = list(columns)
+    def __init__(self, columns: Columns, local: Collection[str], root: str) -> None:
+        """`local` are the paths of headers that are to be read in the zone of now."""
+        self._columns = columns
+        self._local = local
+        self._inside = above(root)
         self._all: dict[str, Record] | None = None
         self._at: dict[str, int] | None = None
-        self._inside = above(root)
-        self._paths: list[str] | None = None
-        self.below: Sequence[str] = columns[_PATH] if columns else ()
-        if local:
-            instants = list(columns[_INSTANT])
-            for place in local:
-                instants[place] = instant_ms(columns[_STAMP][place]) or 0
-            self._columns[_INSTANT] = instants
+        self.below: Sequence[str] = columns[PATH] if columns else ()
+        self.keys_in_order: Sequence[int] = columns[_KEY] if columns else ()
 
     def __len__(self) -> int:
         return len(self.below)
@@ -80,71 +88,67 @@ class Records(Mapping[str, Record]):
     def __getitem__(self, path: str) -> Record:
         if self._all is not None:
             return self._all[path]
-        return self.record(self._places()[path])
-
-    def __contains__(self, path: object) -> bool:
-        return path in self._places()
-
-    @property
-    def paths(self) -> list[str]:
-        """All paths, absolute; as they are kept, relative to the root, they are `below`."""
-        if self._paths is None:
-            self._paths = [self._inside + path for path in self.below]
-        return self._paths
-
-    def path(self, place: int) -> str:
-        """The path at a place, absolute."""
-        return self._inside + self.below[place]
+        if not path.startswith(self._inside):
+            raise KeyError(path)
+        return self.record(self._places()[path.removeprefix(self._inside)])
 
     def _places(self) -> dict[str, int]:
         if self._at is None:
-            self._at = dict(zip(self.paths, range(len(self)), strict=True))
+            self._at = dict(zip(self.below, range(len(self)), strict=True))
         return self._at
+
+    def path(self, place: int) -> str:
+        """The path at a place, absolute; `below` are paths as they are kept, below the root."""
+        return self._inside + self.below[place]
 
     def places(self, paths: Collection[str]) -> list[int]:
         """The places of those of the paths that are here, ascending."""
-        at = self._places()
-        return sorted(at[path] for path in paths if path in at)
-
-    @property
-    def keys_in_order(self) -> Sequence[int]:
-        return self._columns[_KEY] if self.below else ()
+        at, inside = self._places(), self._inside
+        below = [path.removeprefix(inside) for path in paths if path.startswith(inside)]
+        return sorted(at[path] for path in below if path in at)
 
     def record(self, place: int) -> Record:
         """The record at a place."""
         row = [column[place] for column in self._columns]
-        known = _new(Identity, row[_IDENTITY:_CURSOR])
-        cursor = _new(Cursor, [known, *row[_CURSOR:_REST]])
-        header = _new(Session, row[_SESSION:_NAME])
-        values = [row[_KEY], self.path(place), header, row[_NAME], cursor, *row[_REST:]]
-        return _new(Record, values)
+        header, *rest = marshal.loads(row[_REST])
+        known = _new(Identity, row[_IDENTITY:_BOUNDS])
+        name, checksum, head, tail, *ends = rest
+        cursor = _new(Cursor, [known, *row[_BOUNDS:_REST], checksum, head, tail])
+        session = self._session(row[PATH], header)
+        return _new(Record, [row[_KEY], self.path(place), session, name, cursor, *ends])
+
+    def _session(self, below: str, header: Sequence[Any]) -> Session:
+        session = _new(Session, header)
+        if below in self._local:
+            session = session._replace(timestamp_ms=instant_ms(session.timestamp) or 0)
+        return session
 
     def everything(self) -> dict[str, Record]:
         """All of them."""
+        if self._all is None and not self.below:
+            self._all = {}
         if self._all is None:
-            all_of, pick = self._columns, repeat
-            if not self.below:
-                return {}
-            sessions = map(_new, pick(Session), zip(*all_of[_SESSION:_NAME], strict=True))
-            known = map(_new, pick(Identity), zip(*all_of[_IDENTITY:_CURSOR], strict=True))
-            bounds = zip(known, *all_of[_CURSOR:_REST], strict=True)
-            cursors = map(_new, pick(Cursor), bounds)
-            firsts = (all_of[_KEY], self.paths, sessions, all_of[_NAME], cursors)
-            rows = zip(*firsts, *all_of[_REST:], strict=True)
-            made = map(_new, pick(Record), rows)
-            self._all = dict(zip(self.paths, made, strict=True))
+            keys, below, *others = self._columns
+            paths = [self._inside + path for path in below]
+            rows = zip(*map(marshal.loads, others.pop()), strict=True)
+            headers, names, checksums, heads, tails, *ends = rows
+            known = map(_new, repeat(Identity), zip(*others[: _BOUNDS - 2], strict=True))
+            bounds = zip(known, *others[_BOUNDS - 2 :], checksums, heads, tails, strict=True)
+            cursors = map(_new, repeat(Cursor), bounds)
+            sessions = map(self._session, below, headers)
+            firsts = zip(keys, paths, sessions, names, cursors, *ends, strict=True)
+            self._all = dict(zip(paths, map(_new, repeat(Record), firsts), strict=True))
         return self._all
 
     def vouched(self) -> list[tuple[int, ...] | None]:
         """The identity that proves all of a file to be covered; None where none does."""
         if not self.below:
             return []
-        known = zip(*self._columns[_IDENTITY:_CURSOR], strict=True)
-        proven, offsets, lines = (self._columns[at] for at in (_PROVEN, _OFFSET, _LINES))
-        size = _SIZE - _IDENTITY
-        rows = zip(known, proven, offsets, lines, strict=True)
+        known = zip(*self._columns[_IDENTITY:_BOUNDS], strict=True)
+        rows = zip(known, *self._columns[_BOUNDS:_REST], strict=True)
         return [
-            one if sure and count and one[size] == end else None for one, sure, end, count in rows
+            one if proven and lines and one[_SIZE] == offset else None
+            for one, proven, offset, lines in rows
         ]
 
 
@@ -178,19 +182,16 @@ class Sessions(Sequence[Found]):
 
     def found(self, place: int, record: Record) -> Found:
         """What was found of the file of this record, which has this place."""
-        paths, parent = self.records.paths, self._parents[place]
-        owner = paths[self._owners[place]]
-        listed = record.cursor.identity
-        return Found(
-            record.path, listed, record.session, owner, paths[parent] if parent >= 0 else None
-        )
+        path, up = self.records.path, self._parents[place]
+        owner, parent = path(self._owners[place]), path(up) if up >= 0 else None
+        return Found(record.path, record.cursor.identity, record.session, owner, parent)
 
     def _everything(self) -> tuple[Found, ...]:
         if self._all is None:
-            paths = [*self.records.paths, None]
             records = self.records.everything().values()
+            paths = [*self.records.everything(), None]
             rows = zip(
-                self.records.paths,
+                paths[:-1],
                 [record[4][0] for record in records],
                 [record[2] for record in records],
                 [paths[place] for place in self._owners],

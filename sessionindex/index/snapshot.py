@@ -6,11 +6,11 @@ index (`Store.state`): in any other state, or where anything about it is odd, it
 the documents are read. Whoever holds the writer lock writes it after a commit; a failure to do so
 costs the next reader time.
 
-    a line that names format and Python, then blocks:
+    a line that names format (it changes with `shelf`) and Python, then blocks:
         length (8 bytes), crc32 (4 bytes), then `marshal`:
-    first block         state, records in columns by path, survey or None
+    first block         state, records by path in columns (`shelf`), which are local, survey or None
     each block more     the state before it, its own, paths of files that are gone, records that
-                        are new or replaced
+                        are new or replaced in columns, which of them are local
 
 A block more is appended where a long-lived writer changes few files; when they outgrow the first,
 all is written anew. `marshal` is what Python keeps its own compiled modules in: three times as fast
@@ -35,11 +35,11 @@ from typing import Any, Final, NamedTuple
 from sessionindex import files
 from sessionindex.index import shelf
 from sessionindex.index.schema import Record
-from sessionindex.index.shelf import Columns, Records, Sessions, above
+from sessionindex.index.shelf import PATH, Columns, Records, Sessions, above
 from sessionindex.layout import Survey
 
 NAME: Final = "files.snapshot"
-_MAGIC: Final = b"sessionindex files 1 python %d.%d\n" % sys.version_info[:2]
+_MAGIC: Final = b"sessionindex files 2 python %d.%d\n" % sys.version_info[:2]
 _HEAD: Final = struct.Struct("<QI")
 
 
@@ -75,10 +75,9 @@ def load(folder: str, root: str, state: object) -> Snapshot | None:
         blocks = _blocks(data)
         first, (of, columns, local, spelled) = next(blocks)
         if first + len(_MAGIC) < len(data):
-            paths = list(columns[1]) if columns else []
-            of, columns = _followed(of, columns, [block for _, block in blocks])
-            local = shelf.local(columns)
-            if not columns or paths != list(columns[1]):
+            paths = columns[PATH] if columns else ()
+            of, columns, local = _followed((of, columns, local), [block for _, block in blocks])
+            if not columns or tuple(paths) != tuple(columns[PATH]):
                 spelled = None
         if of != state:
             return None
@@ -89,18 +88,26 @@ def load(folder: str, root: str, state: object) -> Snapshot | None:
         return None
 
 
-def _followed(of: object, columns: Columns, blocks: Sequence[Any]) -> tuple[object, Columns]:
-    """A state and its columns after blocks more; raises ValueError where one follows another."""
-    rows = dict(zip(columns[1], zip(*columns, strict=True), strict=True)) if columns else {}
-    for before, after, gone, changed in blocks:
+_Stand = tuple[object, Columns, Collection[str]]
+"""A state, its columns, and which headers are local."""
+
+
+def _followed(stand: _Stand, blocks: Sequence[Any]) -> _Stand:
+    """Where blocks more have led; raises ValueError where one does not follow."""
+    of, columns, local = stand
+    rows = dict(zip(columns[PATH], zip(*columns, strict=True), strict=True)) if columns else {}
+    local = set(local)
+    for before, after, gone, changed, local_too in blocks:
         if before != of:
             raise ValueError("not the next")
         of = after
         for path in gone:  # one that was new may be gone before it was written down
             rows.pop(path, None)
         if changed:
-            rows.update(zip(changed[1], zip(*changed, strict=True), strict=True))
-    return of, list(zip(*rows.values(), strict=True))
+            rows.update(zip(changed[PATH], zip(*changed, strict=True), strict=True))
+            local.difference_update(changed[PATH])
+        local.update(local_too)
+    return of, list(zip(*rows.values(), strict=True)), local
 
 
 def save(folder: str, root: str, snapshot: Snapshot) -> Written:
@@ -109,7 +116,7 @@ def save(folder: str, root: str, snapshot: Snapshot) -> Written:
     survey = snapshot.survey
     spelled = None if survey is None else _spelled(survey, records)
     columns = shelf.columns(records, root)
-    block = _block(snapshot.state, columns, shelf.local(columns), spelled)
+    block = _block(snapshot.state, columns, shelf.local(records, root), spelled)
     data = _MAGIC + block
     files.replace(os.path.join(folder, NAME), data, durable=False)
     return Written(len(data), len(block), survey)
@@ -129,7 +136,8 @@ def add(
     """
     there = [snapshot.records[path] for path in changed if path in snapshot.records]
     gone = [path.removeprefix(above(root)) for path in changed if path not in snapshot.records]
-    block = _block(state, snapshot.state, gone, shelf.columns(there, root))
+    parts = shelf.columns(there, root), shelf.local(there, root)
+    block = _block(state, snapshot.state, gone, *parts)
     size = before.size + len(block)
     if size > _MOST * before.first + _LEAST:
         return None
