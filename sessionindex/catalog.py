@@ -97,6 +97,7 @@ class Shelved(Files):
     def __init__(self, sessions: Sessions, others: Mapping[int, File]) -> None:
         self._sessions = sessions
         self._others = others
+        self._single: dict[int, File] = {}  # made so far
         self._made: tuple[File, ...] | None = None
 
     def __len__(self) -> int:
@@ -111,8 +112,12 @@ class Shelved(Files):
             return tuple(self)[place]
         if place in self._others:
             return self._others[place]
-        record = self._sessions.records.record(place)
-        return File(self._sessions.found(place, record), "fresh", record, 0)
+        file = self._single.get(place)
+        if file is None:
+            record = self._sessions.records.record(place)
+            file = File(self._sessions.found(place, record), "fresh", record, 0)
+            self._single[place] = file
+        return file
 
     def __iter__(self) -> Iterator[File]:
         if self._made is None:
@@ -128,7 +133,9 @@ class Shelved(Files):
         return self._others.values()
 
     def replaced(self, others: Mapping[int, File]) -> Files:
-        return Shelved(self._sessions, {**self._others, **others})
+        files = Shelved(self._sessions, {**self._others, **others})
+        files._single = self._single
+        return files
 
     def at(self, paths: Collection[str]) -> Iterable[File]:
         places = self._sessions.records.places(paths)
