@@ -59,8 +59,18 @@ def entries_at(
     """The entries at these places (ascending offsets) that may match.
 
     Raises Changed where a run of them no longer is whole lines of the file. Neighbours are tested
-    together: most are rejected, and a look at each would cost more than all the bytes.
+    together: most are rejected, and a look at each would cost more than all the bytes. Where
+    nearly all are kept the test is left out, but for a file now and then.
     """
+    lines = _tested(descriptor, places, test) if test.pays() else lines_at(descriptor, places)
+    for line in lines:
+        found = entry.parse(line, version)
+        if isinstance(found, Entry):
+            yield found
+
+
+def _tested(descriptor: int, places: Sequence[Place], test: RawTest) -> Iterator[Line]:
+    """The lines at these places that the test keeps."""
     for run in _runs(places):
         base = run[0][1] - 1  # the LF before the first line
         size = run[-1][1] + run[-1][2] + 1 - base
@@ -68,16 +78,18 @@ def entries_at(
         if len(data) != size or data[:1] != b"\n" or data[-1:] != b"\n":
             raise Changed
         if test.rejects(data):  # most are
+            test.learn(len(run), 0)
             continue
+        kept = 0
         at = {offset - base: (line_no, length) for line_no, offset, length in run}
         for start, end in test.lines(data, size):
             line_no, length = at.get(start, (0, end - start))
             if length != end - start:
                 raise Changed
             if line_no:  # else it lies between the candidates
-                found = entry.parse(Line(line_no, base + start, data[start:end]), version)
-                if isinstance(found, Entry):
-                    yield found
+                kept += 1
+                yield Line(line_no, base + start, data[start:end])
+        test.learn(len(run), kept)
 
 
 def lines_at(descriptor: int, places: Sequence[Place], torn: int = -1) -> Iterator[Line]:

@@ -165,7 +165,7 @@ def _begun(key: _Key, records: Mapping[str, Record], survey: Survey) -> _Kept | 
         shown = _shown(survey, key.policy, records)
         return shown and _kept(key, records, _files(shown, records), shown)
     sessions = survey.sessions
-    if not isinstance(sessions, Sessions):
+    if not isinstance(sessions, Sessions) or sessions.records is not records:
         return _kept(key, records, _files(survey, records), survey)
     looks = zip(sessions.records.below, sessions.records.vouched(), strict=True)
     return _Kept(key, records, Shelved(sessions, {}), survey, list(looks))

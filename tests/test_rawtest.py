@@ -417,3 +417,14 @@ def test_lines(rule: str, block: bytes, terms: list[str], found: list[tuple[int,
     """The possible lines of a block, by start and end."""
     test = RawTest(terms, case_sensitive=False, kinds=("text",))
     assert list(test.lines(block, len(block))) == found, rule
+
+
+def test_a_test_that_rejects_nothing_is_left_out_but_now_and_then() -> None:
+    """And is back where it rejects again."""
+    test = RawTest(["needle"], case_sensitive=False, kinds=("text",))
+    assert [test.pays() for _ in range(20)] == [True] * 20
+    test.learn(1_000, 1_000)
+    assert 0 < sum(test.pays() for _ in range(64)) <= 16
+    for _ in range(20):
+        test.learn(100, 0)
+    assert [test.pays() for _ in range(20)] == [True] * 20

@@ -31,7 +31,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scratch import without_coverage
 
-from sessionindex import SessionIndex, coverage, entry, files, layout, standing
+from sessionindex import SessionIndex, coverage, entry, files, layout, rawtest, standing
 from sessionindex.access import Policy
 from sessionindex.contracts import searching
 from sessionindex.contracts.search_sessions import SearchResult
@@ -741,6 +741,7 @@ def small(draw: Draw) -> Iterator[None]:
             (reader, "_FIRST_PAGE", (200, 1, 3)),
             (reader, "_LARGEST_PAGE", (20_000, 4)),
             (searching, "_TOGETHER", (1_000, 1, 3)),
+            (rawtest, "_FIRST", (32, 0)),
             (standing, "keeps_folder_times", (lambda device: True,)),
             (writer, "BATCH", (32_000_000, 300)),
             (coverage, "RACY_NS", (coverage.RACY_NS, 25_000_000)),

@@ -161,8 +161,7 @@ class _Run:
             # Nothing to narrow with and all to be read: read it in the order of the disk.
             self._open += self._covered.values()
             self._covered, self._tails = {}, []
-        newest = sorted(self._open, key=lambda file: -file.found.identity.mtime_ns)
-        for file in newest:
+        for file in sorted(self._open, key=self._turn):
             self._scan(file, whole=True)
         for file in self._tails:
             self._scan(file, whole=False)
@@ -177,6 +176,12 @@ class _Run:
             if len(found) == len(question.terms):
                 for key, identity, hit in self._waiting[path]:
                     self.page.offer(key, identity, lambda hit=hit: hit)  # type: ignore[misc]
+
+    def _turn(self, file: File) -> tuple[int, str]:
+        """What puts files into about the order of the page: what comes first is not pushed out."""
+        written = file.found.identity.mtime_ns
+        by_order = {"newest": -written, "oldest": written, "path": 0}
+        return by_order[self._question.order], file.path
 
     # --- the index -------------------------------------------------------------------------------
 
@@ -220,9 +225,9 @@ class _Run:
                     return
 
     def _by_file(self, pages: Iterator[Candidates], *, stop: bool) -> None:
-        """All candidates, file by file in the order of their paths."""
+        """All candidates, file by file; with `stop`, until a page by paths is settled."""
         grouped = self._grouped(pages)
-        for key in sorted(grouped, key=lambda key: self._covered[key].path):
+        for key in sorted(grouped, key=lambda key: self._turn(self._covered[key])):
             if stop and self.page.is_settled((0, self._covered[key].path, 0)):
                 return
             self._verify({key: grouped[key]})
