@@ -61,10 +61,13 @@ class Files(Sequence[File]):
     @overload
     def __getitem__(self, place: slice) -> Sequence[File]: ...
     def __getitem__(self, place: int | slice) -> File | Sequence[File]:
-        return self._files[place]
+        return tuple(self)[place] if isinstance(place, slice) else self._one(place)
 
     def __iter__(self) -> Iterator[File]:
         return iter(self._files)
+
+    def _one(self, place: int) -> File:
+        return self._files[place]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Files) and tuple(self) == tuple(other)
@@ -103,13 +106,9 @@ class Shelved(Files):
     def __len__(self) -> int:
         return len(self._sessions)
 
-    @overload
-    def __getitem__(self, place: int) -> File: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[File]: ...
-    def __getitem__(self, place: int | slice) -> File | Sequence[File]:
-        if isinstance(place, slice) or self._made is not None:
-            return tuple(self)[place]
+    def _one(self, place: int) -> File:
+        if self._made is not None:
+            return self._made[place]
         if place in self._others:
             return self._others[place]
         file = self._single.get(place)
