@@ -29,6 +29,7 @@ from test_cases import CASES, NOBODY, in_child
 
 from sessionindex import files
 from sessionindex.errors import IndexFolderError, IndexUnusable
+from sessionindex.index import segments
 
 COMMAND = [sys.executable, "-m", "sessionindex"]
 SLOW = [
@@ -119,6 +120,35 @@ def change(store: Store, draw: random.Random) -> None:
     draw.choice(paths).unlink()
     story = session("new").user(sentence(draw))
     put(store.root, PROJECT, f"new{draw.randrange(10**9)}", story)
+
+
+MERGING = """
+import os, sys
+from sessionindex import SessionIndex
+from sessionindex.index.writer import Writer
+root, folder = sys.argv[1:]
+Writer._settle = lambda *_: os._exit(9)  # the commit is made, and its merges have begun
+SessionIndex(root, index_dir=folder, settings={}, current_session="").refresh()
+"""
+
+
+@pytest.mark.parametrize("time", range(4))  # which segment comes first there is left to chance
+def test_a_rewrite_after_a_kill_while_segments_were_merged(time: int, store: Store) -> None:
+    """The next writer merges them while it deletes: no line of the old file is left."""
+    grows = store.put("grows", session("grows").user("needle 0"))
+    for number in range(7):  # one segment each; eight are merged
+        append(grows, session("x").user(f"needle {number}").tail(1))
+        other = store.put(f"other{number}", session(f"other{number}").user("needle"))
+        store.index.refresh()
+    append(other, session("x").user("needle again").tail(1))  # deletes in the segment before
+    kept = shutil.copytree(store.index_dir, store.index_dir.with_name("kept"))
+    arguments = [sys.executable, "-c", MERGING, str(store.root), str(store.index_dir)]
+    while len(segments.committed(str(store.folder / "g1"))) != 8:  # a merge may have been done
+        shutil.rmtree(store.index_dir)
+        shutil.copytree(kept, store.index_dir)
+        assert subprocess.run(arguments, check=False).returncode == 9
+    Path(grows).write_bytes(session("grows").user("needle of another").bytes())
+    proven(store)
 
 
 @pytest.mark.parametrize("kills", [20, pytest.param(200, marks=SLOW)])

@@ -6,6 +6,10 @@ between commits loses the batch and nothing else.
 
 The writer adds; it decides nothing (`ingest` does) and reads no session file. It must be closed:
 closing waits for merges, without which every short-lived writer would leave a segment for ever.
+
+A killed writer leaves merges undone. The next one begins them with its first segment, and tantivy
+may lose a deletion there that has the number of the last commit, which the first operation of every
+writer has. So the first operation here is a deletion of nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +29,10 @@ from sessionindex.index.store import Generation, translated
 
 BATCH: Final = 48_000_000
 """Characters of text after which a commit must come: tantivy queues without regard to size."""
+
+
+_NOBODY: Final = 2**63
+"""A key that no file has."""
 
 
 class Scale(NamedTuple):
@@ -62,6 +70,7 @@ class Writer:
             self._writer = generation.index.writer(
                 heap_size=self._scale.heap, num_threads=self._scale.threads
             )
+        self._delete("file", _NOBODY)
 
     def __enter__(self) -> Writer:
         return self
