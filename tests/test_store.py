@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -406,6 +407,22 @@ def test_a_kill_at_any_moment(
     assert status.entries == sum(
         Path(one.path).read_bytes().count(b"\n") - 1 for one in everything.sessions
     )
+
+
+def test_deletions_of_a_commit_that_a_kill_prevented(store: Store) -> None:
+    """Their files are in the way of the next commit, which has the same numbers: they are taken."""
+    path = store.put("a", session("a").user("needle"))
+    store.index.refresh()
+    folder = store.folder / "g1"
+    meta = json.loads((folder / "meta.json").read_bytes())
+    for segment in meta["segments"]:
+        name = segment["segment_id"].replace("-", "")
+        for number in range(9):
+            (folder / f"{name}.{meta['opstamp'] + number}.del").write_bytes(b"half")
+    append(path, session("more").user("needle").tail(1))
+    assert store.index.refresh().appended == 1
+    assert generations(store) == ["g1"]
+    assert ask(store.index, "needle").total == 2
 
 
 # --- many equal instants -------------------------------------------------------------------------

@@ -102,10 +102,18 @@ def are_ours(folder: str) -> bool:
 
 
 def sweep(folder: str) -> None:
-    """Take away what a kill left half written of our own files; only for who holds the lock."""
-    for name in os.listdir(folder):
-        if re.fullmatch(_HALF, name):
-            os.unlink(os.path.join(folder, name))
+    """Take away what a kill left half written; only for who holds the lock and writes nothing now.
+
+    tantivy numbers the deletions of its next commit as those that came to nothing, and fails where
+    a file has that name. Segments that came to nothing it takes away itself.
+    """
+    names = os.listdir(folder)
+    left = [name for name in names if re.fullmatch(_HALF, name)]
+    if any(name.endswith(".del") for name in names):
+        used = _deletions(folder).values()
+        left += [name for name in names if name.endswith(".del") and name not in used]
+    for name in left:
+        os.unlink(os.path.join(folder, name))
 
 
 def remove(folder: str) -> None:
@@ -119,11 +127,7 @@ def remove(folder: str) -> None:
 
 def _names(folder: str) -> list[str]:
     """The files of the committed segments, deletions of a later commit apart."""
-    deletions = {}
-    for segment in committed(folder):
-        prefix = str(segment["segment_id"]).replace("-", "")
-        deletes = segment.get("deletes")
-        deletions[prefix] = f"{prefix}.{deletes['opstamp']}.del" if deletes else ""
+    deletions = _deletions(folder)
     names = [
         name
         for name in os.listdir(folder)
@@ -135,6 +139,16 @@ def _names(folder: str) -> list[str]:
         if prefix not in there or (deleted and deleted not in names):
             raise FileNotFoundError(2, "a segment is gone", deleted or prefix)
     return names
+
+
+def _deletions(folder: str) -> dict[str, str]:
+    """By the name of each committed segment that of its file of deletions, "" without one."""
+    deletions = {}
+    for segment in committed(folder):
+        prefix = str(segment["segment_id"]).replace("-", "")
+        deletes = segment.get("deletes")
+        deletions[prefix] = f"{prefix}.{deletes['opstamp']}.del" if deletes else ""
+    return deletions
 
 
 def _notes(folder: str) -> dict[str, Any]:

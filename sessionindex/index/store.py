@@ -246,7 +246,7 @@ class Store:
                 f"cannot write the index: {self.folder}: {files.spoken(error)}", self.folder
             ) from error
         finally:
-            with suppress(OSError, IndexFolderError):  # what is left over costs space, no more
+            with suppress(OSError, IndexFolderError, IndexUnusable):  # what is left costs space
                 if self.is_held():
                     self._sweep()
             self._held = None
@@ -270,7 +270,9 @@ class Store:
         """The index to write into, for whoever holds the lock."""
         if not fresh:
             try:
-                return Generation(self, self.open(), self._current(), published=True)
+                index, current = self.open(), self._current()
+                segments.sweep(os.path.join(self.folder, current))
+                return Generation(self, index, current, published=True)
             except IndexUnusable:
                 pass  # nothing to go on with: begin anew
         numbers = [
