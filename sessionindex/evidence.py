@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from types import TracebackType
 
 from sessionindex import layout, scan
 from sessionindex.catalog import File
@@ -30,9 +30,7 @@ def verified(
     file: File, places: Sequence[scan.Place], test: RawTest, *, strict: bool
 ) -> Iterator[Entry]:
     """The entries at places that the index names (ascending), which may match."""
-    with opened(
-        file.path, file.found.identity, file.record, file.found.session, strict, beyond=False
-    ) as there:
+    with _opened(file, strict, beyond=False) as there:
         version = file.found.session.version
         yield from scan.entries_at(there, places, test=test, version=version)
 
@@ -40,7 +38,7 @@ def verified(
 def scanned(file: File, test: RawTest, *, whole: bool, strict: bool) -> Iterator[Entry]:
     """The entries of a file, `whole` or past what the index covers, which may match."""
     cursor = file.record.cursor if file.record and not whole else None
-    with opened(file.path, file.found.identity, file.record, file.found.session, strict) as there:
+    with _opened(file, strict) as there:
         yield from scan.entries(
             there,
             test=test,
@@ -50,37 +48,73 @@ def scanned(file: File, test: RawTest, *, whole: bool, strict: bool) -> Iterator
         )
 
 
-@contextmanager
-def opened(
-    path: str,
-    listed: Identity,
-    record: Record | None,
-    head: Session | str,
-    strict: bool,
-    *,
-    beyond: bool = True,
-) -> Iterator[int]:
-    """A descriptor of a listed file, which must still be what it was when this ends.
+class Opened:
+    """A descriptor of a listed file, which must still be what it was when the block ends.
 
     `head` is what `layout.header_in` said of it; `beyond` says that more is read than the indexed
-    prefix. Raises Changed and OSError.
+    prefix. Raises Changed and OSError. (Written out: a generator would cost more than the opening,
+    and a question may open thousands.)
     """
-    try:
-        descriptor, now = open_listed(path, listed)
+
+    __slots__ = ("_about", "_beyond", "_descriptor", "_listed", "_now", "_path", "_strict")
+
+    def __init__(
+        self,
+        path: str,
+        listed: Identity,
+        record: Record | None,
+        head: Session | str,
+        strict: bool,
+        *,
+        beyond: bool = True,
+    ) -> None:
+        self._path, self._listed = path, listed
+        self._about = record, head
+        self._strict, self._beyond = strict, beyond
+
+    def __enter__(self) -> int:
         try:
-            if not _stands(record, head, descriptor, listed, now):
-                raise Changed(path)
-            yield descriptor
-            after = identity(os.fstat(descriptor))
-            touched = strict and after != now
-            if touched and (beyond or not _stands(record, head, descriptor, now, after)):
-                raise Changed(path)
-        finally:
-            os.close(descriptor)
-    except Changed as error:
-        if strict:
+            self._descriptor, self._now = open_listed(self._path, self._listed)
+            try:
+                self._stand(self._listed, self._now)
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+        except Changed as error:
+            self._give_up(error)
             raise
-        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
+        return self._descriptor
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None and self._strict:
+                after = identity(os.fstat(self._descriptor))
+                if self._beyond and after != self._now:
+                    raise Changed(self._path)
+                self._stand(self._now, after)
+        finally:
+            os.close(self._descriptor)
+        if isinstance(error, Changed):
+            self._give_up(error)
+
+    def _stand(self, before: Identity, now: Identity) -> None:
+        if not _stands(*self._about, self._descriptor, before, now):
+            raise Changed(self._path)
+
+    def _give_up(self, error: Changed) -> None:
+        """A file that keeps changing is an error of its own, for who is not strict."""
+        if not self._strict:
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
+
+
+def _opened(file: File, strict: bool, *, beyond: bool = True) -> Opened:
+    found = file.found
+    return Opened(found.path, found.identity, file.record, found.session, strict, beyond=beyond)
 
 
 def _stands(

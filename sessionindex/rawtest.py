@@ -62,6 +62,12 @@ class Part(NamedTuple):
             return -1
         return _find_caseless(block, self.data, start, end)
 
+    def glance(self) -> tuple[Callable[..., int], bytes, bytes | None]:
+        """As `find` looks: with what, for what, and where that is there, for what then."""
+        find = _find_caseless if self.caseless else _find
+        scouted = self.caseless and self.scout
+        return (find, self.scout, self.data) if scouted else (find, self.data, None)
+
     def stands_in(self, line: bytes) -> bool:
         if self.text is not None:
             if self.caseless:
@@ -115,6 +121,7 @@ class RawTest:
         self._every = every
         self._escapes = _Escapes(terms, case_sensitive)
         self._scouts = self._choose_scouts()
+        self._glances = [scout.glance() for scout in self._scouts or ()]
         self._asked = self._kept = 0
         self._tested = _FIRST
 
@@ -144,11 +151,11 @@ class RawTest:
         """Whether no line of a block is possible, at a glance: False may still mean none."""
         if self._scouts is None:
             return False
-        size = len(block)
-        for scout in self._scouts:
-            if scout.find(block, 0, size) >= 0:
+        # Without bounds, and without a call for each scout: this runs for every few candidates.
+        for find, data, whole in self._glances:
+            if find(block, data) >= 0 and (whole is None or find(block, whole) >= 0):
                 return False
-        return self._escapes.find(block, 0, size) < 0
+        return self._escapes.are_none(block)
 
     def lines(self, block: bytes, size: int) -> Iterator[tuple[int, int]]:
         """Start and end of each possible line of a block of whole lines, ascending.
@@ -228,6 +235,22 @@ class _Escapes:
             else:
                 self._begin, self._odd = b"\\u00", rb"\\u00(?!" + _USUAL + rb")"
 
+    def are_none(self, block: bytes) -> bool:
+        """Whether none is in a block: at a glance, where it has nothing like it."""
+        size = len(block)
+        if not self._may_hold(block, 0, size) and not (self._slash and _find(block, b"\\/") >= 0):
+            return True
+        return self.find(block, 0, size) < 0
+
+    def _may_hold(self, block: bytes, start: int, end: int) -> bool:
+        # Nearly all there are colour a terminal, and counting is what is fast.
+        rest = _count(block, self._begin, start, end)
+        for most in _MOST:
+            if not rest:
+                return False
+            rest -= _count(block, most, start, end)
+        return bool(rest)
+
     def find(self, block: bytes, start: int, end: int) -> int:
         """The first place of one from `start` on, or -1."""
         slash = -1
@@ -235,13 +258,7 @@ class _Escapes:
             slash = _find(block, b"\\/", start, end)
             while slash > 0 and _is_escaped(block, slash):
                 slash = _find(block, b"\\/", slash + 2, end)
-        # Nearly all there are colour a terminal, and counting is what is fast.
-        rest = _count(block, self._begin, start, end)
-        for most in _MOST:
-            if not rest:
-                return slash
-            rest -= _count(block, most, start, end)
-        if not rest:
+        if not self._may_hold(block, start, end):
             return slash
         odd = re.compile(self._odd)
         found = odd.search(block, start, end)

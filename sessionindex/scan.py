@@ -71,16 +71,15 @@ def entries_at(
 
 def _tested(descriptor: int, places: Sequence[Place], test: RawTest) -> Iterator[Line]:
     """The lines at these places that the test keeps."""
-    for run in _runs(places):
-        base = run[0][1] - 1  # the LF before the first line
-        size = run[-1][1] + run[-1][2] + 1 - base
+    for first, last, base, size in _runs(places):
         data = read_at(descriptor, base, size)
         if len(data) != size or data[:1] != b"\n" or data[-1:] != b"\n":
             raise Changed
         if test.rejects(data):  # most are
-            test.learn(len(run), 0)
+            test.learn(last - first, 0)
             continue
         kept = 0
+        run = places[first:last]
         at = {offset - base: (line_no, length) for line_no, offset, length in run}
         for start, end in test.lines(data, size):
             line_no, length = at.get(start, (0, end - start))
@@ -89,7 +88,7 @@ def _tested(descriptor: int, places: Sequence[Place], test: RawTest) -> Iterator
             if line_no:  # else it lies between the candidates
                 kept += 1
                 yield Line(line_no, base + start, data[start:end])
-        test.learn(len(run), kept)
+        test.learn(last - first, kept)
 
 
 def lines_at(descriptor: int, places: Sequence[Place], torn: int = -1) -> Iterator[Line]:
@@ -97,10 +96,9 @@ def lines_at(descriptor: int, places: Sequence[Place], torn: int = -1) -> Iterat
 
     The line at the offset `torn` may end with the file.
     """
-    for run in _runs(places):
-        base = run[0][1] - 1  # the LF before the first line
-        data = read_at(descriptor, base, run[-1][1] + run[-1][2] + 1 - base)
-        for line_no, offset, length in run:
+    for first, last, base, size in _runs(places):
+        data = read_at(descriptor, base, size)
+        for line_no, offset, length in places[first:last]:
             start = offset - base
             end = start + length
             after = data[end : end + 1] or (b"\n" if offset == torn else b"")
@@ -112,15 +110,16 @@ def lines_at(descriptor: int, places: Sequence[Place], torn: int = -1) -> Iterat
             yield Line(line_no, offset, line)
 
 
-def _runs(places: Sequence[Place]) -> Iterator[list[Place]]:
-    """Places that lie close together, to be read in one call."""
-    run: list[Place] = []
-    for place in places:
-        if run:
-            end = run[-1][1] + run[-1][2]
-            if place[1] - end > _GAP or place[1] + place[2] - run[0][1] > _RUN:
-                yield run
-                run = []
-        run.append(place)
-    if run:
-        yield run
+def _runs(places: Sequence[Place]) -> Iterator[tuple[int, int, int, int]]:
+    """Places that lie close together, to be read in one call, each with the LF on either side.
+
+    First and last of them as a slice, offset and size of what is to be read.
+    """
+    first, start, end = 0, places[0][1] if places else 0, 0
+    for at, (_, offset, length) in enumerate(places):
+        if at > first and (offset - end > _GAP or offset + length - start > _RUN):
+            yield first, at, start - 1, end - start + 2
+            first, start = at, offset
+        end = offset + length
+    if places:
+        yield first, len(places), start - 1, end - start + 2

@@ -83,7 +83,7 @@ def session_entries(
     """The answer; raises SessionFileError, OSError and Changed."""
     record = _usable(address, reader)
     head = record.session if record else layout.read_header(address.path, address.identity)
-    with evidence.opened(address.path, address.identity, record, head, strict) as descriptor:
+    with evidence.Opened(address.path, address.identity, record, head, strict) as descriptor:
         version = record.session.version if record else _version(descriptor, address.path)
         run = _Run(question, version)
         if record and reader:
