@@ -256,7 +256,10 @@ def possible(
     line: bytes, *terms: str, case: bool = False, every: bool = False, **more: Any
 ) -> bool:
     kinds = more.get("kinds", DEFAULT_KINDS)
-    return RawTest(terms, case_sensitive=case, kinds=kinds, every=every).possible(line)
+    test = RawTest(terms, case_sensitive=case, kinds=kinds, every=every)
+    found = test.possible(line)
+    assert not (found and test.rejects(line))
+    return found
 
 
 @pytest.mark.parametrize(
