@@ -141,7 +141,8 @@ def _spans(
 def _squeezed(text: str, start: int, stop: int) -> tuple[str, list[int]]:
     """text[start:stop] with white space squeezed, and for each kept character its place.
 
-    The place of a blank at the end is kept, so that a match there does not fall on a neighbour.
+    It ends where more is kept than can be shown. The place of a blank at the end is kept, so that
+    a match there does not fall on a neighbour.
     """
     kept: list[str] = []
     places: list[int] = []
@@ -154,6 +155,8 @@ def _squeezed(text: str, start: int, stop: int) -> tuple[str, list[int]]:
         else:
             kept.append(character)
             places.append(place)
+            if len(kept) > WIDTH:
+                break
     if kept and kept[-1] == " ":
         kept.pop()
     return "".join(kept), places
