@@ -16,8 +16,6 @@ It does not know which session owns a file, and it is no sandbox: whoever can pa
 widen the bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -8,8 +8,6 @@ The catalog never writes and never waits. With no records (no index, or `brute`)
 `new`: the same walk, the same sessions, the same warnings, from the files alone.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -78,7 +76,7 @@ class Files(Sequence[File]):
         """Those of which stat alone did not say that the index has all of them, at least."""
         return self
 
-    def replaced(self, others: Mapping[int, File]) -> Files:
+    def replaced(self, others: Mapping[int, File]) -> "Files":
         """The same with others in some places."""
         files = list(self)
         for place, file in others.items():

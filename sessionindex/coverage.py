@@ -15,8 +15,6 @@ Small digests of head and tail come first where a file grew: most rewrites diffe
 Pure: stat values and digests in, a verdict out.
 """
 
-from __future__ import annotations
-
 import zlib
 from typing import Final, Literal, NamedTuple
 

@@ -14,8 +14,6 @@ The header of each file comes from a function, so that a caller who knows it alr
 reads nothing. Only "does not exist" is absence: every other error is a warning with its path.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -10,8 +10,6 @@ A file counts as touched by a call that reads or modifies it, as `touched` prove
 or one that ends in it at a slash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 

@@ -11,8 +11,9 @@ its way, and indexing makes millions of these.
 Units: offsets and lengths are bytes, `line_no` counts physical lines from 1 (the header is 1),
 instants are whole milliseconds since 1970 UTC.
 
-Their annotations are evaluated, unlike elsewhere: as strings each field would be compiled again
-when the class is made, which every search would wait for.
+Their annotations are evaluated, and so are those of every module that makes a tuple on the way of
+a plain search (a test says which): as strings each field would be compiled again when the class is
+made. Elsewhere they are strings.
 """
 
 from typing import Any, Literal, NamedTuple

@@ -17,8 +17,6 @@ A line break of a term stands as an escape, or there a string ends and another b
 of a form are the term as one string, and what ends or begins at each. Pure, and about text alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

@@ -14,8 +14,6 @@ letters. Only bytes are given to stringzilla: a `str` with a lone surrogate woul
 its only user.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple

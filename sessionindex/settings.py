@@ -19,8 +19,6 @@ It cannot see Pi's flags, handlers and "this session only" answers: inside Pi th
 over what Pi merged. Pi's list-joining settings (defaultTools, packages) merge here like the rest.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -17,8 +17,6 @@ the catalog takes 46. Only file systems that are known to keep the times of fold
 of an earlier process comes with the index (`index.snapshot`), for whom no bound hides anything.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

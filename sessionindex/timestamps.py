@@ -19,8 +19,6 @@ JavaScript's free-form dates ("Jan 5, 2026"), leap seconds, numbers. Formats no 
 answers carry the stored text.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from typing import NamedTuple

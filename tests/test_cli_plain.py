@@ -207,8 +207,15 @@ def test_a_plain_search_starts_with_what_it_needs(store: Store, home: Path, foun
     assert pipe(["index", *where], environment(home)).status == 0
     program = (
         "import os, sys; from sessionindex.__main__ import main\n"
+        "def late(made):\n"
+        "    hints = getattr(made, '__annotations__', {}) if isinstance(made, type) else {}\n"
+        "    return any(type(hint).__name__ == 'ForwardRef' for hint in hints.values())\n"
         "def ended(status, end=os._exit):\n"
-        "    print(*sys.modules, file=sys.stderr, flush=True)\n"
+        "    own = [one for name, one in sys.modules.items() if name.startswith('sessionindex')]\n"
+        "    tuples = [one for part in own for one in vars(part).values()]\n"
+        "    made = {one.__qualname__ for one in tuples if late(one)}\n"
+        "    print(*sys.modules, file=sys.stderr)\n"
+        "    print(*made, file=sys.stderr, flush=True)\n"
         "    end(status)\n"
         "os._exit = ended\n"
         "main()"
@@ -218,6 +225,8 @@ def test_a_plain_search_starts_with_what_it_needs(store: Store, home: Path, foun
     done = subprocess.run(command, env=environment(home), capture_output=True, text=True)
     wanted = f"{path}:3:the needle is here\n" if found else ""
     assert (done.returncode, done.stdout) == (0 if found else 1, wanted)
-    loaded = set(done.stderr.split())
+    *_, modules, compiled = done.stderr.splitlines()
+    loaded = set(modules.split())
     assert {"tantivy", "sessionindex.cli.hits"} <= loaded
     assert loaded & HEAVY == set()
+    assert compiled == "", "tuples whose fields were compiled a second time (see `model`)"

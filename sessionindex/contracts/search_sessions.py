@@ -4,8 +4,6 @@ The filters of entries (types, roles, tools, errors, files touched, branch, comp
 sessions are ANDed; values within one are ORed. Terms may be missing where something asks about the
 entries themselves. `branch` and `compacted` speak of Pi's tree (`lineage`). How a question is
 answered is in `searching`.
-
-The annotations are evaluated, as those of `model` are.
 """
 
 from typing import Literal, NamedTuple

@@ -2,8 +2,6 @@
 
 A `Plan` narrows: every condition may only leave out what cannot be an answer, and None is no
 condition. `Candidates` are places of lines, `Columns` is the tree of one file.
-
-The annotations are evaluated, as those of `model` are.
 """
 
 from typing import Literal, NamedTuple

@@ -32,8 +32,6 @@ FORMAT changes with this page, with the Unicode version of `lower()`, and with t
 an index of another format is never read, a new one is built beside it.
 """
 
-from __future__ import annotations
-
 import os
 import unicodedata
 from collections.abc import Sequence

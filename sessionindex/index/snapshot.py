@@ -21,8 +21,6 @@ A survey (`layout.Survey`) is in it where its sessions are the records; whether 
 for `standing` to find out.
 """
 
-from __future__ import annotations
-
 import marshal
 import os
 import struct
