@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from sessionindex import catalog, layout, standing
+from sessionindex import catalog, coverage, layout, standing
 from sessionindex.access import Policy
 from sessionindex.catalog import verdict_of
 from sessionindex.coverage import Identity, Verdict
@@ -148,6 +148,8 @@ class Ingest:
         if todo:
             with Writer(generation, self._root, expected=run.total) as writer:
                 run.carry_out(writer, todo, max((r.key for r in records.values()), default=0))
+        if not told:
+            self._look_again(records, clock)
         generation.publish()
         self._store.touch()
         self._open = generation, records
@@ -250,6 +252,21 @@ class Ingest:
         if notes is not None:
             self._survey = standing.surveyed(tree, root, notes, flat, clock)
         return tree
+
+    def _look_again(self, records: Mapping[str, Record], walked_ns: int) -> None:
+        """Walk once more after long work, where the walk before it was too early to prove anything.
+
+        Else the first index of a root in which somebody is at work would leave no survey.
+        """
+        if self._survey is not None or time.time_ns() - walked_ns <= coverage.RACY_NS:
+            return
+
+        def header_of(path: str, listed: Identity) -> Session | str:
+            record = records.get(path)
+            known = record is not None and record.cursor.identity == listed
+            return record.session if record and known else layout.read_header(path, listed)
+
+        self._walked(header_of, None)
 
     def _projects(self, paths: Sequence[str]) -> Collection[str] | None:
         """The project folders that hold these paths; None for all."""

@@ -12,7 +12,7 @@ import pytest
 from build import PROJECT, append, session
 from scratch import Store, ask
 
-from sessionindex import SessionIndex, coverage, files, layout, standing
+from sessionindex import SessionIndex, coverage, files, ingest, layout, standing
 
 OTHER = "--r-other--"
 BOUND = {"piRetrospect": {"allowedProjects": ["app", "other"]}}
@@ -182,6 +182,30 @@ def test_a_young_folder_proves_nothing(store: Store, walks: list[str]) -> None:
         walks.clear()
         index.search("needle")
         assert len(walks) == 1
+
+
+def test_a_long_refresh_looks_again(
+    store: Store, walks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it walked at its beginning was too young to prove anything; its end is not."""
+    carry_out = ingest.Execution.carry_out
+
+    def slowly(run: ingest.Execution, *how: object) -> None:
+        carry_out(run, *how)  # type: ignore[arg-type]
+        began = time.time_ns()
+        while time.time_ns() - began <= 2 * coverage.RACY_NS:
+            time.sleep(0.001)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest.Execution, "carry_out", slowly)
+        filled(store)
+    for settings, found in (({}, 5), (BOUND, 4)):
+        walks.clear()
+        another = store.open(settings=settings)
+        assert len(another.search("needle").hits) == found
+        # Files that a bound hides have to be proven too.
+        assert not walks or settings
+        assert len(ask(another, "needle").hits) == found
 
 
 def moved_while(
