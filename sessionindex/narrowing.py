@@ -57,6 +57,15 @@ def _ends(found: re.Match[str]) -> str:
     return f"{plain[:2]}\0\0{plain[-2:]}"
 
 
+class _Plain(str):
+    """The ends of a string that JSON shows as it is: though these would be, it is not decoded.
+
+    (`entry.json_blocks` decodes nothing but `str`.)
+    """
+
+    __slots__ = ()
+
+
 def _shortened(value: Any, told: str) -> tuple[Any, list[str]]:
     """The value, its strings that stand in `told` cut to their ends; what JSON escapes in those."""
     least = max(_LEAST, len(told) // _SHARE)
@@ -67,13 +76,14 @@ def _shortened(value: Any, told: str) -> tuple[Any, list[str]]:
         for member in item.values() if isinstance(item, dict) else item:
             if isinstance(member, str):
                 if len(member) >= least and member in told:
-                    cut[member] = f"{member[:2]}\0\0{member[-2:]}"
+                    ends = f"{member[:2]}\0\0{member[-2:]}"
+                    cut[member] = ends if entries.is_escaped(member) else _Plain(ends)
             elif isinstance(member, dict | list):
                 todo.append(member)
     if not cut:
         return value, []
     return _replaced(value, cut, least), [
-        _escapes(text) for text in cut if entries.is_escaped(text)
+        _escapes(text) for text, ends in cut.items() if not isinstance(ends, _Plain)
     ]
 
 

@@ -64,8 +64,8 @@ def forms(term: str, case_sensitive: bool, kinds: Sequence[Kind]) -> tuple[Form,
         compact = _as_compact_json(term)
         if strings.breaks or compact != strings.pieces:
             found.append(Form(compact, tuple(markers)))
-    if "tools" in kinds and (framed := _as_tool_result(term, case_sensitive)) is not None:
-        found.append(framed)
+    if "tools" in kinds:
+        found += _as_tool_result(term, case_sensitive)
     return tuple(found)
 
 
@@ -118,22 +118,33 @@ def _as_compact_json(term: str) -> tuple[str, ...]:
     return tuple(pieces)
 
 
-def _as_tool_result(term: str, case_sensitive: bool) -> Form | None:
-    """The form of a term that touches the frame of `tool_result name#id`, or None."""
+def _as_tool_result(term: str, case_sensitive: bool) -> list[Form]:
+    """The forms of a term that touches the frame of `tool_result name#id`.
+
+    What a term begins with may be the end of the words before the name, or stand in a name.
+    """
     low = term if case_sensitive else key(term)
     overlap = next(
         (size for size in range(min(len(_FRAME), len(low)), 0, -1) if _FRAME.endswith(low[:size])),
         0,
     )
     if not (overlap or "#" in term or low in _FRAME or low in _NAMELESS):
-        return None
+        return []
     beyond = "" if low in _FRAME else term[overlap:]
-    pieces = [
+    pieces = _said(beyond)
+    if overlap and pieces and quoted(beyond)[1:].startswith(pieces[0]):
+        pieces[0] = f'"{pieces[0]}'  # there the name begins
+    found = [Form(tuple(pieces), (_TOOL_RESULT,))]
+    if overlap and "#" in term:
+        found.append(Form(tuple(_said(term)), (_TOOL_RESULT,)))
+    return found
+
+
+def _said(framed: str) -> list[str]:
+    """What a file says of the name and the id in a text."""
+    return [
         quoted(piece)[1:-1]
-        for half in beyond.split("#")
+        for half in framed.split("#")
         for piece in _in_files(half)
         if key(piece) not in _NAMELESS
     ]
-    if overlap and pieces and quoted(beyond)[1:].startswith(pieces[0]):
-        pieces[0] = f'"{pieces[0]}'  # there the name begins
-    return Form(tuple(pieces), (_TOOL_RESULT,))

@@ -102,6 +102,19 @@ def test_details_leave_out_what_the_text_says(text: str, details: Any, share: fl
     assert repr(found.value) == before
 
 
+@pytest.mark.parametrize("size", [63, 64, 200])
+def test_a_copy_parts_no_neighbours(size: int) -> None:
+    """What stands around a copy that JSON shows as it is is joined by a line break."""
+    copy = ("plain words of some length " * 9)[:size]
+    for details in (
+        {"a": "foo\tbar", "b": copy, "c": "quux\tz"},
+        {"b": copy, "c": "quux\tz"},
+        {"a": "foo\tbar", "b": copy},
+        {"b": copy, "n": 1.5, "c": ["quux\tz", copy, '"q']},
+    ):
+        check(message("toolResult", content=[{"type": "text", "text": copy}], details=details))
+
+
 @given(
     pieces=st.lists(
         st.sampled_from(
@@ -115,7 +128,11 @@ def test_details_leave_out_what_the_text_says(text: str, details: Any, share: fl
 def test_whatever_the_text_and_the_pieces_of_it(pieces: list[str], cuts: list[int]) -> None:
     text = "".join(pieces)
     parts = [text[a:b] for a, b in pairwise(sorted(cuts))]
-    details = {"all": text, "parts": parts, "deep": [{"again": text + "x"}]}
+    # Copies stand among strings that JSON shows otherwise: line breaks join these.
+    among = [
+        part for pair in zip(parts, ["a\tb", "c", '"d"', "\ne"] * 2, strict=False) for part in pair
+    ]
+    details = {"all": text, "parts": parts, "deep": [{"again": text + "x"}], "among": among}
     check(message("toolResult", content=[{"type": "text", "text": text}], details=details))
 
 

@@ -372,6 +372,17 @@ def test_tool_results(term: str, kept: bool) -> None:
     assert not possible(user("x"), term, kinds=("tools",))
 
 
+@pytest.mark.parametrize("name", ["run query", "melt x", "at y", "my tool", "t", " ", "l t"])
+def test_a_name_may_look_like_the_frame(name: str) -> None:
+    """A term that begins in a name like the frame ends is looked for as it stands, too."""
+    line = message("toolResult", toolName=name, toolCallId="c1", content="ok")
+    whole = f"tool_result {name}#c1"
+    for start in range(len(whole)):
+        for case in (False, True):
+            assert possible(line, whole[start:], kinds=("tools",), case=case), whole[start:]
+            assert possible(line, whole[start:-2], kinds=("tools",), case=case), whole[start:-2]
+
+
 def test_a_result_without_a_name_is_unknown() -> None:
     nameless = message("toolResult", content="ok")
     assert possible(nameless, "tool_result unknown#unknown")

@@ -46,7 +46,7 @@ from sessionindex.model import Kind, Session
 from sessionindex.timestamps import instant_ms, stored
 
 _TANTIVY: Final = getattr(tantivy, "__version__", "unknown")
-FORMAT: Final = f"5 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
+FORMAT: Final = f"6 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
 SHIFT: Final = 8_640_000_000_000_000
 MAX_TEXT: Final = 8_000_000
 NAME: Final = 64
