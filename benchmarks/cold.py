@@ -88,15 +88,13 @@ def bare(root: str) -> dict[str, float]:
 
     documents = list(_documents(root))
     scale = writer.scale(_raw(root))
-    built = schema.build()
     with tempfile.TemporaryDirectory(prefix="bare-", dir=Path(root).parent) as folder:
         began = time.perf_counter()
-        made = tantivy.Index(built, path=folder)
-        schema.register_tokenizer(made)
+        made = schema.begun(folder)
         plain = made.writer(heap_size=scale.heap, num_threads=scale.threads)
         pending = 0
         for fields, size in _waiting(documents):
-            plain.add_document(tantivy.Document.from_dict(fields, built))
+            plain.add_document(tantivy.Document.from_dict(fields, made.schema))
             pending += size
             if pending >= scale.batch:
                 plain.commit()

@@ -18,7 +18,7 @@ from sessionindex import layout
 from sessionindex.access import Policy
 from sessionindex.coverage import Cursor, Identity, Verdict, judge, settle
 from sessionindex.files import Changed, checksum, edges, identity, open_listed
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.index.shelf import Sessions
 from sessionindex.layout import Found, Notes
 from sessionindex.model import PathWarning, Session

@@ -36,7 +36,7 @@ from sessionindex.files import Changed, edges, identity, open_listed, spoken, wh
 from sessionindex.fold import GRAM
 from sessionindex.index import documents, schema
 from sessionindex.index.reader import Reader
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.jsonline import split
 from sessionindex.model import Entry, Line, PathWarning, Problem, Session
 from sessionindex.present import Present

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from sessionindex import layout
 from sessionindex.coverage import Verdict, judge
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.layout import Found, Tree
 
 Action = Literal["nothing", "stamp", "append", "rebuild", "drop"]

@@ -21,7 +21,7 @@ from sessionindex import layout, scan
 from sessionindex.catalog import File
 from sessionindex.coverage import Identity
 from sessionindex.files import Changed, checksum, identity, open_listed
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.model import Entry, Session
 from sessionindex.rawtest import RawTest
 

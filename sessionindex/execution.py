@@ -18,7 +18,7 @@ from sessionindex import layout
 from sessionindex.coverage import Identity, is_proven
 from sessionindex.decision import Decision
 from sessionindex.files import Changed, open_listed, spoken
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.index.writer import Writer
 from sessionindex.intake import Intake, begun
 from sessionindex.layout import Found

@@ -26,7 +26,7 @@ from sessionindex.errors import IndexFolderError, IndexUnusable
 from sessionindex.execution import Execution, Progress
 from sessionindex.index import segments, snapshot
 from sessionindex.index.reader import Reader
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.index.snapshot import Snapshot, Written
 from sessionindex.index.store import Generation, Store
 from sessionindex.index.writer import Writer

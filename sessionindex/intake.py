@@ -17,7 +17,7 @@ from sessionindex import entry, header, jsonline
 from sessionindex.coverage import Cursor, Identity, digest, is_proven
 from sessionindex.files import Changed, edges, whole_lines
 from sessionindex.index import documents
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.index.writer import Writer
 from sessionindex.jsonline import split
 from sessionindex.layout import Found

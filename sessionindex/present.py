@@ -28,7 +28,7 @@ from sessionindex.errors import (
     SessionIndexError,
 )
 from sessionindex.index.reader import Reader
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.index.snapshot import Snapshot
 from sessionindex.index.store import Store
 from sessionindex.layout import Found, Survey

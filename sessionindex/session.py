@@ -30,7 +30,7 @@ from sessionindex.coverage import Identity
 from sessionindex.files import Changed, identity, open_listed, read_at, whole_lines
 from sessionindex.fold import token
 from sessionindex.index.reader import Reader
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.model import Kind, Line
 from sessionindex.signals import Tip, Traits
 

@@ -30,7 +30,7 @@ from sessionindex.access import Policy
 from sessionindex.catalog import Catalog, File, Files, Shelved
 from sessionindex.coverage import Identity, is_proven
 from sessionindex.files import Changed, identity, keeps_folder_times, open_folder
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.index.shelf import Sessions, above
 from sessionindex.layout import Header, Notes, Survey, Tree
 

@@ -54,7 +54,7 @@ OWNERS = {
     "click": ("cli/",),
     "mcp": ("mcp.py",),
     "stringzilla": ("rawtest.py",),
-    "orjson": ("jsonline.py", "wire/", "index/schema.py"),
+    "orjson": ("jsonline.py", "wire/", "index/record.py"),
 }
 # Sessions; Pi's settings; marker and lock; the null device.
 OPENERS = ("files.py", "settings.py", "index/lock.py", "index/segments.py", "cli/ending.py")

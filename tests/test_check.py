@@ -21,7 +21,7 @@ from sessionindex.check import CheckReport
 from sessionindex.errors import IndexUnusable
 from sessionindex.index import documents, schema
 from sessionindex.index.reader import Reader
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record, file_document
 from sessionindex.index.writer import Writer
 from sessionindex.jsonline import split
 from sessionindex.model import Entry
@@ -191,9 +191,7 @@ def test_two_files_of_one_key(store: Store) -> None:
         records = Reader(generation.index, str(store.root)).records()
         with Writer(generation, str(store.root), expected=0) as writer:
             writer.drop(records[other].key)
-            fields = schema.file_document(
-                records[other]._replace(key=records[path].key), str(store.root)
-            )
+            fields = file_document(records[other]._replace(key=records[path].key), str(store.root))
             writer.add(fields, 0)
             writer.commit()
     what = "its key belongs to another file too"

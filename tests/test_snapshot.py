@@ -18,7 +18,7 @@ from sessionindex import SessionIndex, coverage, files, standing
 from sessionindex.coverage import Cursor, Identity
 from sessionindex.index import snapshot
 from sessionindex.index.reader import Reader
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.index.snapshot import Snapshot
 from sessionindex.layout import Found, Survey
 from sessionindex.model import Session

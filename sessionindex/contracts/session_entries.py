@@ -27,7 +27,7 @@ from sessionindex.files import read_from, whole_lines
 from sessionindex.fold import folded, token
 from sessionindex.index.plan import Plan
 from sessionindex.index.reader import Reader
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.jsonline import split
 from sessionindex.model import Entry, Kind, Line, Problem
 from sessionindex.rawtest import RawTest

@@ -23,7 +23,7 @@ from tantivy import Occur, Query
 from sessionindex.fold import GRAM, grams, key
 from sessionindex.index import schema
 from sessionindex.index.plan import Candidates, Columns, Order, Plan
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record, below, problem_list, recorded
 from sessionindex.index.snapshot import Snapshot
 from sessionindex.index.store import translated
 from sessionindex.model import Kind
@@ -87,7 +87,7 @@ class Reader:
             query = Query.const_score_query(query, 1.0)
             hits = self._searcher.search(query, limit=total, count=False).hits
             facts = [self._searcher.doc(address).get_first("facts") for _, address in hits]
-            return [schema.record(bytes(fact or b""), self._root) for fact in facts]
+            return [recorded(bytes(fact or b""), self._root) for fact in facts]
 
     def record_of(self, path: str) -> Record | None:
         """The record of one file, without reading those of all others."""
@@ -97,11 +97,11 @@ class Reader:
 
     def looked_up(self, path: str) -> Record | None:
         """The record that the path's term leads to."""
-        addresses = self._addresses([self._term("path", schema.below(path, self._root))], 2)
+        addresses = self._addresses([self._term("path", below(path, self._root))], 2)
         with translated("read records"):
             for address in addresses:
                 facts = self._searcher.doc(address).get_first("facts")
-                return schema.record(bytes(facts or b""), self._root)
+                return recorded(bytes(facts or b""), self._root)
         return None
 
     def problems(self, key: int) -> list[tuple[int, int]]:
@@ -109,7 +109,7 @@ class Reader:
         addresses = self._addresses([self._term("problems", key)])
         with translated("read problems"):
             facts = [self._searcher.doc(address).get_first("facts") for address in addresses]
-            return sorted(row for fact in facts for row in schema.problem_list(bytes(fact or b"")))
+            return sorted(row for fact in facts for row in problem_list(bytes(fact or b"")))
 
     def count(self) -> int:
         """How many entries the index holds."""

@@ -3,10 +3,9 @@
 *entry*: where it is (session key, line_no, offset, length), its instant, type and role, and the
 grams of its text; what stands in the session's tree also has its shape and facts (`signals`). A
 line that is only that, for want of a readable timestamp, is an entry without instant and grams.
-*file*: one for each session file, with everything `Record` says, as one stored
-JSON array. *problems*: lines of a file that are no entries, as (line_no, number of the reason);
-one document for each time some were met, read only where they are asked for. No text of a message
-is stored; grams alone stand for it.
+*file*: one for each session file, with everything its `Record` says. *problems*: lines of a file
+that are no entries, as (line_no, number of the reason); one document for each time some were met,
+read only where they are asked for. No text of a message is stored; grams alone stand for it.
 
     session   u64   the file's key (given out by the writer, never shared by two files)
     file      u64   the same key, on the file document only
@@ -32,18 +31,13 @@ FORMAT changes with this page, with the Unicode version of `lower()`, and with t
 an index of another format is never read, a new one is built beside it.
 """
 
-import os
 import unicodedata
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import tantivy
 
-from sessionindex import jsonline
-from sessionindex.coverage import Cursor, Identity
 from sessionindex.fold import GRAM, key
-from sessionindex.model import Kind, Session
-from sessionindex.timestamps import instant_ms, stored
+from sessionindex.model import Kind
 
 _TANTIVY: Final = getattr(tantivy, "__version__", "unknown")
 FORMAT: Final = f"6 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
@@ -68,25 +62,17 @@ FIELD_OF: Final[dict[Kind, str]] = {
 ALWAYS_OF: Final = {"grams": ALWAYS, "grams_more": ALWAYS_MORE}
 
 
-class Record(NamedTuple):
-    """What the index knows of one file; `problems` are (number of the reason, how many lines).
-
-    `name` and `leaf` are those of `signals.Tip` after the last indexed line. (A tuple: thousands
-    are made when an index is opened.)
-    """
-
-    key: int
-    path: str
-    session: Session
-    name: str | None
-    cursor: Cursor
-    entries: int
-    problems: tuple[tuple[int, int], ...]
-    leaf: int
+def begun(folder: str) -> tantivy.Index:
+    """A new index in an empty folder; fails as tantivy does."""
+    return _told(tantivy.Index(_build(), path=folder))
 
 
-def build() -> tantivy.Schema:
-    """The schema; `gram_tokenizer` must be registered before anything is added."""
+def opened(folder: str) -> tantivy.Index:
+    """The index in a folder; fails as tantivy does."""
+    return _told(tantivy.Index.open(folder))
+
+
+def _build() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("session", stored=False, indexed=True, fast=True)
     for key_of in ("file", "problems"):
@@ -101,72 +87,14 @@ def build() -> tantivy.Schema:
     return builder.build()
 
 
-def register_tokenizer(index: tantivy.Index) -> None:
-    """Tell an opened index what a gram is."""
+def _told(index: tantivy.Index) -> tantivy.Index:
+    """An index that was told what a gram is, and that somebody else says when to read anew."""
+    index.config_reader("manual", 0)
     ngram = tantivy.Tokenizer.ngram(min_gram=GRAM, max_gram=GRAM, prefix_only=False)
     index.register_tokenizer("gram", tantivy.TextAnalyzerBuilder(ngram).build())
+    return index
 
 
 def name_term(name: str) -> str:
     """The term of a type or a role."""
     return key(name[:NAME])
-
-
-def below(path: str, root: str) -> str:
-    """A path of the root as the index spells it."""
-    return os.path.relpath(path, root)
-
-
-def file_document(record: Record, root: str) -> dict[str, Any]:
-    """The fields of a file's document; its path is kept relative to the root."""
-    path = below(record.path, root)
-    facts = [
-        record.key,
-        path,
-        list(record.session),
-        record.name,
-        list(record.cursor.identity),
-        [getattr(record.cursor, name) for name in _CURSOR],
-        record.entries,
-        list(map(list, record.problems)),
-        record.leaf,
-    ]
-    return {"file": record.key, "path": path, "facts": jsonline.compact(facts).encode()}
-
-
-def problem_document(key: int, problems: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """The fields of a document that lists problems of a file."""
-    return {"problems": key, "facts": jsonline.compact(list(map(list, problems))).encode()}
-
-
-def problem_list(facts: bytes) -> list[tuple[int, int]]:
-    """(line_no, number of the reason) of a document that lists problems."""
-    return [(line_no, number) for line_no, number in jsonline.value(facts)]
-
-
-_CURSOR: Final = ("proven", "offset", "lines", "checksum", "head", "tail")
-
-
-def record(facts: bytes, root: str) -> Record:
-    """The Record that a file document holds; a header without zone is read in the zone of now."""
-    import orjson  # exact here, and where a snapshot spares the documents nobody waits for it
-
-    try:
-        found = orjson.loads(facts)
-    except orjson.JSONDecodeError:
-        found = jsonline.value(facts)
-    number, path, header, name, identity, cursor, count, problems, leaf = found
-    session = Session._make(header)
-    moment = stored(session.timestamp) if not session.timestamp.endswith("Z") else None
-    if moment and moment[1]:
-        session = session._replace(timestamp_ms=instant_ms(session.timestamp) or 0)
-    return Record(
-        number,
-        f"{root.rstrip('/')}/{path}",
-        session,
-        name,
-        Cursor._make((Identity._make(identity), *cursor)),
-        count,
-        tuple([(number, count) for number, count in problems]) if problems else (),
-        leaf,
-    )

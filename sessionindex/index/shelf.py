@@ -18,7 +18,7 @@ from itertools import repeat
 from typing import Any, Final, overload
 
 from sessionindex.coverage import Cursor, Identity
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.layout import Found
 from sessionindex.model import Session
 from sessionindex.timestamps import instant_ms, stored

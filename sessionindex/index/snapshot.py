@@ -32,7 +32,7 @@ from typing import Any, Final, NamedTuple
 
 from sessionindex import files
 from sessionindex.index import shelf
-from sessionindex.index.schema import Record
+from sessionindex.index.record import Record
 from sessionindex.index.shelf import PATH, Columns, Records, Sessions, above
 from sessionindex.layout import Survey
 

@@ -27,14 +27,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-import tantivy
-
 from sessionindex import files, jsonline
 from sessionindex.errors import IndexFolderError, IndexUnusable
-from sessionindex.index import schema, segments, snapshot
+from sessionindex.index import segments, snapshot
 from sessionindex.index.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    import tantivy
+
     from sessionindex.index.lock import Holder
 
 MARKER: Final = "sessionindex.json"
@@ -90,6 +90,8 @@ class Store:
             raise IndexUnusable("this root was never indexed", damaged=False)
         if marker is _LOST:
             raise IndexUnusable("the index has lost its marker", damaged=True)
+        from sessionindex.index import schema  # here and below: to ask for a state needs none of it
+
         if marker.get("format") != schema.FORMAT:
             raise IndexUnusable("the index has the format of another version", damaged=True)
         return self._open_generation(str(marker["generation"]))
@@ -158,11 +160,10 @@ class Store:
         except OSError as error:
             reason = files.spoken(error)
             raise IndexUnusable(f"the index cannot be read ({reason})", damaged=True) from error
+        from sessionindex.index import schema
+
         with translated("open"):
-            index = tantivy.Index.open(folder)
-            index.config_reader("manual", 0)
-            schema.register_tokenizer(index)
-        return index
+            return schema.opened(folder)
 
     def _marker(self) -> dict[str, Any] | None:
         """What the marker says; None where the folder is missing or has none yet."""
@@ -282,10 +283,10 @@ class Store:
         folder = os.path.join(self.folder, generation)
         os.mkdir(folder, 0o700)
         os.chmod(folder, 0o700)
+        from sessionindex.index import schema
+
         with translated("begin"):
-            index = tantivy.Index(schema.build(), path=folder)
-            index.config_reader("manual", 0)
-            schema.register_tokenizer(index)
+            index = schema.begun(folder)
         files.narrow(folder)
         if not fresh:
             self._point_to(generation)
@@ -296,6 +297,8 @@ class Store:
         return str(marker["generation"]) if marker else _NONE
 
     def _point_to(self, generation: str) -> None:
+        from sessionindex.index import schema
+
         marker = {"format": schema.FORMAT, "root": self.root, "generation": generation}
         before = (self.touched() or 0) * 1_000_000  # a beginning is no end of a refresh
         path = os.path.join(self.folder, MARKER)

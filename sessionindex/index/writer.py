@@ -23,8 +23,8 @@ from tantivy import Document, Query
 
 from sessionindex import files
 from sessionindex.errors import IndexFolderError, SessionIndexError
-from sessionindex.index import schema, segments
-from sessionindex.index.schema import Record
+from sessionindex.index import segments
+from sessionindex.index.record import Record, file_document, problem_document
 from sessionindex.index.store import Generation, translated
 
 BATCH: Final = 48_000_000
@@ -115,12 +115,12 @@ class Writer:
         """Replace the record of a file by this one."""
         self._delete("file", record.key)
         with translated("add"):
-            fields = schema.file_document(record, self._root)
+            fields = file_document(record, self._root)
             self._writer.add_document(Document.from_dict(fields, self._schema))
 
     def add_problems(self, key: int, problems: Sequence[tuple[int, int]]) -> None:
         """Add to the problems of a file: (line_no, number of the reason), ascending."""
-        fields = schema.problem_document(key, problems)
+        fields = problem_document(key, problems)
         self.add(fields, len(fields["facts"]))
 
     def commit(self) -> None:
