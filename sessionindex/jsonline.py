@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-import threading
+from _thread import allocate_lock  # `threading` would be a fiftieth of a short search
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -217,7 +217,7 @@ def _exact(text: str, reader: json.JSONDecoder = _READER) -> Any:
         raise Unreadable(INVALID) from error
 
 
-_RAISING: Final = threading.Lock()
+_RAISING: Final = allocate_lock()
 
 
 def _deep(text: str, reader: json.JSONDecoder) -> Any:

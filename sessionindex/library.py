@@ -17,30 +17,27 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from sessionindex import access, asking, settings
+from sessionindex import access, settings
 from sessionindex.access import Policy
-from sessionindex.contracts.search_sessions import SearchResult
 from sessionindex.errors import (
     IndexUnusable,
-    NotFound,
     ParameterError,
     PolicyError,
-    SessionFileError,
     SessionIndexError,
 )
-from sessionindex.files import Changed, identity, spoken
+from sessionindex.passages import Passages
 from sessionindex.present import Present, is_path
 from sessionindex.settings import Root
 from sessionindex.tools import RECOVERY, RecoveryTools
 from sessionindex.trimming import Trimming
-from sessionindex.wire import search as wire
 from sessionindex.wire.shapes import arguments
 
 if TYPE_CHECKING:
+    from sessionindex.asking import BeforeScan
     from sessionindex.check import CheckReport
     from sessionindex.contracts.list_sessions import ListResult
+    from sessionindex.contracts.search_sessions import SearchResult
     from sessionindex.contracts.session_entries import EntriesResult
-    from sessionindex.conversation import Spoken
     from sessionindex.execution import Progress
     from sessionindex.ingest import Ingest, RefreshReport
     from sessionindex.status import Status
@@ -48,7 +45,7 @@ if TYPE_CHECKING:
 _TOOL_LIMIT: Final = 50
 
 
-class SessionIndex(RecoveryTools, Trimming):
+class SessionIndex(Passages, RecoveryTools, Trimming):
     """An exact search index over one root of Pi sessions; also a context manager."""
 
     def __init__(
@@ -71,7 +68,7 @@ class SessionIndex(RecoveryTools, Trimming):
             None if current_session is None else os.fspath(current_session),
         )
         self._settings = settings
-        self.before_scan: asking.BeforeScan | None = None
+        self.before_scan: BeforeScan | None = None
 
     def __enter__(self) -> SessionIndex:
         return self
@@ -127,6 +124,14 @@ class SessionIndex(RecoveryTools, Trimming):
             view._settings = settings
         return view
 
+    def look_ahead(self) -> None:
+        """Begin to look at the root, in a child process, for a question that comes next.
+
+        Only for a process that asks one question, has one thread, and something to import or to do
+        before: it spares that question some of its time, and changes no answer. Raises nothing.
+        """
+        self._present.look_ahead()
+
     # --- search ----------------------------------------------------------------------------------
 
     def search(self, *terms: str, brute: bool = False, **filters: Any) -> SearchResult:
@@ -137,6 +142,8 @@ class SessionIndex(RecoveryTools, Trimming):
         PolicyError, AccessDenied, SessionFileError.
         """
         params = arguments(filters, **({"terms": list(terms)} if terms else {}))
+        from sessionindex import asking  # here and below: `look_ahead` is not to wait for it
+
         return asking.search(self._present, params, brute, self.before_scan)
 
     def call(
@@ -156,8 +163,11 @@ class SessionIndex(RecoveryTools, Trimming):
         """
         match tool:
             case "search_sessions":
-                return wire.answer_of(self.answer(params, brute=brute))
+                from sessionindex.wire import search
+
+                return search.answer_of(self.answer(params, brute=brute))
             case "list_sessions":
+                from sessionindex import asking
                 from sessionindex.wire import listing
 
                 return listing.answer_of(asking.listing(self._present, params, brute))
@@ -188,6 +198,8 @@ class SessionIndex(RecoveryTools, Trimming):
 
         Without `cursor` no next page is prepared: `next_cursor` is None though there be one.
         """
+        from sessionindex import asking
+
         if isinstance(params, Mapping):
             params = {"limit": _TOOL_LIMIT, "count": "page", **params}
         return asking.search(self._present, params, brute, self.before_scan, paged=cursor)
@@ -199,6 +211,8 @@ class SessionIndex(RecoveryTools, Trimming):
 
         Raises ParameterError, PolicyError.
         """
+        from sessionindex import asking
+
         return asking.listing(self._present, arguments(filters), brute)
 
     # --- one session -----------------------------------------------------------------------------
@@ -225,6 +239,8 @@ class SessionIndex(RecoveryTools, Trimming):
             return current
         if is_path(session):
             return os.path.abspath(session)
+        from sessionindex import asking
+
         policy = self._present.policy()
         return self._present.find(
             session, asking.catalog_of(self._present, policy, False), policy
@@ -232,73 +248,9 @@ class SessionIndex(RecoveryTools, Trimming):
 
     def entries_answer(self, params: Any, *, brute: bool = False) -> EntriesResult:
         """`session_entries` with the contract's parameters."""
+        from sessionindex import asking
+
         return asking.entries(self._present, params, brute)
-
-    def around(self, session: str, line_no: int, count: int) -> tuple[str, tuple[Spoken, ...]]:
-        """A session's path, and the entry on a line of it with `count` entries on either side.
-
-        `session` is a path, an id, or a beginning of an id that is unique. Straight from the file.
-        Raises NotFound where the line holds no entry, SessionFileError, AccessDenied.
-        """
-        from sessionindex import conversation
-
-        if count < 0:
-            raise ParameterError("count must not be negative")
-        policy = self._present.policy()
-        for _ in range(asking.ATTEMPTS):
-            now = self._present.catalog(policy, self._present.reader())
-            found = self._present.find(session, now, policy)
-            try:
-                stretches = conversation.around(
-                    found.path, found.identity, found.session.version, [line_no], count
-                )
-            except Changed:
-                continue
-            except OSError as error:
-                reason = f"could not read session file: {spoken(error)}: {found.path}"
-                raise SessionFileError(reason, found.path) from error
-            if line_no not in stretches:
-                raise NotFound(f"no entry on line {line_no} of {found.path}")
-            return found.path, stretches[line_no]
-        raise SessionFileError(f"the file changes faster than it can be read: {session}", session)
-
-    def context(
-        self, result: SearchResult, count: int
-    ) -> dict[tuple[str, int], tuple[Spoken, ...]]:
-        """By path and line, each hit of a page between its neighbours; gone ones are left out."""
-        from sessionindex import conversation
-
-        lines: dict[str, list[int]] = {}
-        for hit in result.hits:
-            lines.setdefault(hit.session_path, []).append(hit.line_no)
-        found = {}
-        for path, line_nos in lines.items():
-            try:
-                listed = identity(os.lstat(path))
-                stretches = conversation.around(path, listed, 2, line_nos, count)
-            except (Changed, OSError):
-                continue
-            found.update({(path, number): spoken for number, spoken in stretches.items()})
-        return found
-
-    def headings(self, result: SearchResult) -> dict[str, str]:
-        """How each session with a hit on the page begins: the first words of its user."""
-        words = {}
-        for path in {hit.session_path for hit in result.hits}:
-            found = self.first_words(path)
-            if found:
-                words[path] = found
-        return words
-
-    def first_words(self, path: str) -> str | None:
-        """How a session of an answer begins: the first words of its user; None without any."""
-        from sessionindex import conversation
-
-        try:
-            listed = identity(os.lstat(path))
-        except OSError:
-            return None
-        return conversation.first_words(path, listed, 2)
 
     # --- the index -------------------------------------------------------------------------------
 

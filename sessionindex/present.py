@@ -11,8 +11,8 @@ within the bound; with a bound, a refusal never says whether a path exists.
 from __future__ import annotations
 
 import os
-import threading
 import time
+from _thread import allocate_lock  # `threading` would be a fiftieth of a short search
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,6 @@ from sessionindex.errors import (
     SessionFileError,
     SessionIndexError,
 )
-from sessionindex.index.reader import Reader
 from sessionindex.index.record import Record
 from sessionindex.index.snapshot import Snapshot
 from sessionindex.index.store import Store
@@ -36,6 +35,7 @@ from sessionindex.selection import named_path
 
 if TYPE_CHECKING:
     from sessionindex.address import Address
+    from sessionindex.index.reader import Reader
     from sessionindex.standing import Standing
 
 
@@ -57,10 +57,11 @@ class _Open:
     """The open index, shared by all who look at one root through one SessionIndex."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = allocate_lock()
         self.reader: tuple[object, Reader] | None = None
         self.damage: tuple[object, SessionIndexError] | None = None
         self.known: Snapshot | None = None
+        self.ahead: Snapshot | None = None  # loaded before there was a reader
         self.asked = False
         self.standing: Standing | None = None  # from the second question on
 
@@ -147,15 +148,47 @@ class Present:
             return self._open.reader[1]
 
     def _opened(self, state: object) -> Reader:
+        from sessionindex.index.reader import Reader
+
         index, store, root = self.store.open(), self.store, self.root.path
 
         def known() -> Snapshot | None:
             # The index was opened after its state was asked: it may be a newer one.
-            return store.snapshot(state, root) if same else None
+            if not same:
+                return None
+            ahead, self._open.ahead = self._open.ahead, None
+            if ahead is not None and (ahead.state, ahead.zone) == (state, time.tzname):
+                return ahead
+            return store.snapshot(state, root)
 
         reader = Reader(index, root, known)
         same = store.state() == state
         return reader
+
+    def look_ahead(self) -> None:
+        """Have the stats of the next question taken while this process still imports.
+
+        They count where the index is then in the state in which its snapshot is read now.
+        """
+        try:
+            policy = self.policy()
+            known = (
+                None if policy.is_bound else self.store.snapshot(self.store.state(), self.root.path)
+            )
+        except SessionIndexError:
+            return  # the question will say so
+        if known is None or known.survey is None:
+            return
+        from sessionindex.standing import Standing
+
+        standing = Standing()
+        with self._open.lock:
+            if self._open.standing is not None or self._open.reader is not None:
+                return
+            self._open.ahead, self._open.standing = known, standing
+        standing.look_ahead(
+            self.root.path, policy=policy, records=known.records, survey=known.survey
+        )
 
     def reader(self) -> Reader | None:
         """The newest commit, or None: then the files alone answer."""

@@ -26,9 +26,9 @@ from sessionindex.fold import key
 from sessionindex.model import Kind
 from sessionindex.text import quoted
 
-_NOT_IN_FILES: Final = "[\n\ufffd\ud800-\udfff]+"  # here and below: compiled where it is used
+_NOT_IN_FILES: Final = "[\ufffd\ud800-\udfff]"  # here and below: compiled where it is used
 _PUNCTUATION: Final = "[\ufffd\ud800-\udfff]|(?<! )[{}\\[\\],:](?! )"
-_EITHER: Final = '[\x00-\x1f\ufffd\ud800-\udfff{}\\[\\],:"\\\\]+'
+_EITHER: Final = '\x00-\x1f{}\\[\\],:"\\\\'
 _MARKS: Final = '{}[],:"\\'
 _OF_NUMBERS: Final = "0123456789eE+.-"
 _JSON_BEGINS: Final = tuple('{["-0123456789tfn')
@@ -78,13 +78,22 @@ def _in_files(term: str) -> list[str]:
     """The parts of a term between what never stands in a file as itself."""
     if term.isascii() and "\n" not in term:
         return [term] if term else []
-    return [piece for piece in re.split(_NOT_IN_FILES, term) if piece]
+    return [piece for piece in _split("\n", term) if piece]
+
+
+def _split(marks: str, term: str) -> list[str]:
+    """A term cut at these characters, and at what never stands in a file as itself.
+
+    Most terms hold none of the latter, whose pattern takes longer to compile than a page to cut.
+    """
+    rest = "" if term.isascii() else _NOT_IN_FILES[1:-1]
+    return re.split(f"[{marks}{rest}]+", term)
 
 
 def _breaks(term: str) -> tuple[str, ...]:
     """What line breaks look like: all stand in one string, or at one of them a string ends."""
     lines = term.split("\n")
-    if len(lines) == 1 or re.search(_NOT_IN_FILES, term.replace("\n", "")):
+    if len(lines) == 1 or (not term.isascii() and re.search(_NOT_IN_FILES, term)):
         return ()
     ends = [quoted(term)[1:-1]]
     for before, after in pairwise(lines):
@@ -109,7 +118,7 @@ def _as_compact_json(term: str) -> tuple[str, ...]:
     if term.isascii() and term.isprintable() and not any(mark in term for mark in _MARKS):
         found = [term]
     else:
-        found = re.split(_EITHER if "\n" in term else _PUNCTUATION, term)
+        found = _split(_EITHER, term) if "\n" in term else re.split(_PUNCTUATION, term)
     pieces = [
         piece
         for piece in found

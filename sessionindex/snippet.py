@@ -20,27 +20,32 @@ from sessionindex.text import BLANKS
 
 WIDTH: Final = 200
 _BEFORE: Final = 60
+_ONE_BLANK: Final = dict.fromkeys(map(ord, BLANKS), " ")
 _JOINERS: Final = "\u200d\ufe0f\ufe0e"
 
 
 def first_match(text: str, terms: Sequence[str], case_sensitive: bool) -> tuple[int, int] | None:
     """Start and end, in the original text, of the earliest match; the longest where two begin."""
-    low = folded(text, case_sensitive)
-    found = None
-    for term in terms:
-        needle = folded(term, case_sensitive)
+    needles = [folded(term, case_sensitive) for term in terms]
+    return _first(_Original(text, folded(text, case_sensitive)), needles)
+
+
+def _first(original: _Original, needles: Sequence[str]) -> tuple[int, int] | None:
+    found, low = None, original.low
+    for needle in needles:
         at = low.find(needle)
         if at >= 0 and (found is None or (at, -len(needle)) < (found[0], found[0] - found[1])):
             found = (at, at + len(needle))
     if found is None:
         return None
-    return _Original(text, low).span(*found)
+    return original.span(*found)
 
 
 class _Original:
     """Maps places of a lower-cased text to places of the text it came from."""
 
     def __init__(self, text: str, low: str) -> None:
+        self.text, self.low = text, low
         self._grown: list[int] = []  # places in `low` of the second half of each grown character
         if len(low) != len(text):
             place = 0
@@ -80,21 +85,23 @@ def _whole(text: str, place: int, least: int) -> int:
     return place if _joined(text, moved) else moved
 
 
-def _anchor(text: str, terms: Sequence[str], case_sensitive: bool) -> int:
+def _anchor(original: _Original, needles: Sequence[str]) -> int:
     """The first character of the first match that squeezing can show; 0 without a match."""
-    start, end = first_match(text, terms, case_sensitive) or (0, 0)
-    return next((place for place in range(start, end) if text[place] not in BLANKS), start)
+    start, end = _first(original, needles) or (0, 0)
+    return next((at for at in range(start, end) if original.text[at] not in BLANKS), start)
 
 
 def cut(
     text: str, terms: Sequence[str], case_sensitive: bool
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The snippet of a text that holds one of the terms, and the matches in it, merged."""
-    anchor = _anchor(text, terms, case_sensitive)
+    original = _Original(text, folded(text, case_sensitive))  # once: a text may be of megabytes
+    needles = [folded(term, case_sensitive) for term in terms]
+    anchor = _anchor(original, needles)
     start = _whole(text, max(0, anchor - _BEFORE), max(0, anchor - 2 * _BEFORE))
     # What squeezing takes away may be filled up from behind: look at more than is shown.
     stop = min(len(text), max(start + 4 * WIDTH, anchor + 2 * WIDTH))
-    spans = _spans(text, terms, case_sensitive, start, stop)
+    spans = _spans(original, needles, start, stop)
     shown, places = _squeezed(text, start, stop)
     lead = "…" if start else ""
     room = WIDTH - len(lead)
@@ -119,15 +126,13 @@ def cut(
 
 
 def _spans(
-    text: str, terms: Sequence[str], case_sensitive: bool, start: int, stop: int
+    original: _Original, needles: Sequence[str], start: int, stop: int
 ) -> list[tuple[int, int]]:
     """Where the terms occur in text[start:stop] or reach into it, ascending, as original places."""
-    low = folded(text, case_sensitive)
-    original = _Original(text, low)
-    grown = len(low) - len(text)
+    low = original.low
+    grown = len(low) - len(original.text)
     spans = []
-    for term in terms:
-        needle = folded(term, case_sensitive)
+    for needle in needles:
         at = low.find(needle, max(0, start - len(needle) - grown))
         while 0 <= at < stop + grown:
             first, last = original.span(at, at + len(needle))
@@ -144,19 +149,17 @@ def _squeezed(text: str, start: int, stop: int) -> tuple[str, list[int]]:
     It ends where more is kept than can be shown. The place of a blank at the end is kept, so that
     a match there does not fall on a neighbour.
     """
-    kept: list[str] = []
+    words: list[str] = []
     places: list[int] = []
-    for place in range(start, stop):
-        character = text[place]
-        if character in BLANKS:
-            if kept and kept[-1] != " ":
-                kept.append(" ")
-                places.append(place)
-        else:
-            kept.append(character)
-            places.append(place)
-            if len(kept) > WIDTH:
+    place = start
+    for word in text[start:stop].translate(_ONE_BLANK).split(" "):
+        end = place + len(word)
+        if word:
+            words.append(word)
+            places += range(place, end)
+            if len(places) > WIDTH:
                 break
-    if kept and kept[-1] == " ":
-        kept.pop()
-    return "".join(kept), places
+            if end < stop:
+                places.append(end)
+        place = end + 1
+    return " ".join(words), places

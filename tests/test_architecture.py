@@ -23,7 +23,7 @@ LEVELS = {
     **dict.fromkeys(("rawforms", "rawtest"), 1),
     **dict.fromkeys(("pages", "access", "coverage", "match", "ordering", "steering"), 1),
     **dict.fromkeys(("tree", "touched", "signals", "rendering", "narrowing"), 1),
-    **dict.fromkeys(("files", "layout", "settings"), 2),
+    **dict.fromkeys(("child", "files", "layout", "settings"), 2),
     **dict.fromkeys(("index",), 3),
     **dict.fromkeys(
         (
@@ -42,7 +42,9 @@ LEVELS = {
     ),
     **dict.fromkeys(("session", "scope", "lineage", "decision", "execution"), 4),
     **dict.fromkeys(("ingest", "check", "contracts", "trim"), 5),
-    **dict.fromkeys(("wire", "asking", "library", "recovery", "tools", "trimming", "__init__"), 6),
+    **dict.fromkeys(
+        ("wire", "asking", "library", "passages", "recovery", "tools", "trimming", "__init__"), 6
+    ),
     **dict.fromkeys(("cli", "daemon", "serve", "budget", "mcp", "clients", "pi", "__main__"), 7),
 }
 FLOWS = 5

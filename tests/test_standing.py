@@ -208,6 +208,122 @@ def test_a_long_refresh_looks_again(
         assert len(ask(another, "needle").hits) == found
 
 
+@pytest.fixture
+def forks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Every child that a look ahead has made, however few files there are."""
+    made: list[int] = []
+    fork = os.fork
+
+    def forked() -> int:
+        pid = fork()
+        made.append(pid)
+        return pid
+
+    monkeypatch.setattr(os, "fork", forked)
+    monkeypatch.setattr(standing, "_MANY", 0)
+    monkeypatch.setattr(standing, "is_worth_it", lambda: True)
+    return made
+
+
+# The runner has threads of its own; a child of ours needs none of their locks.
+FORKING = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+
+
+@FORKING
+@pytest.mark.parametrize(
+    ("edit", "walked"), [(r[1], r[3]) for r in EDITS], ids=[r[0] for r in EDITS]
+)
+def test_a_look_ahead_sees_what_moved(
+    edit: Callable[[Path], object],
+    walked: bool,
+    store: Store,
+    walks: list[str],
+    forks: list[int],
+) -> None:
+    """Half by a child, half here: as the question itself would have seen it."""
+    rested(store, filled(store), walks)
+    edit(store.root)
+    index = store.open()
+    index.look_ahead()
+    found = index.search("needle")
+    assert len(forks) == 1
+    assert bool(walks) is walked
+    assert ask(index, "needle") == found
+    assert index.list_sessions() == index.list_sessions(brute=True)
+    assert len(forks) == 1
+
+
+@FORKING
+@pytest.mark.parametrize("share", [0, 50, 100])
+def test_whoever_looks_at_a_file_says_the_same(
+    share: int, store: Store, walks: list[str], forks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standing, "_SHARE", share)
+    rested(store, filled(store), walks)
+    for name in ("a", "b"):
+        append(str(path_of(store.root, name)), story(name).split(b"\n", 1)[1])
+    index = store.open()
+    index.look_ahead()
+    assert len(index.search("needle").hits) == 7
+    assert (len(forks), walks) == (1, [])
+
+
+@FORKING
+def test_a_look_ahead_of_another_commit_does_not_count(
+    store: Store, walks: list[str], forks: list[int]
+) -> None:
+    rested(store, filled(store), walks)
+    index = store.open()
+    index.look_ahead()
+    store.put("e", session("e").user("needle e"))
+    store.index.refresh()
+    assert len(ask(index, "needle").hits) == 6
+    assert len(forks) == 1
+
+
+@FORKING
+def test_a_look_ahead_that_grew_old_does_not_count(
+    store: Store, walks: list[str], forks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rested(store, filled(store), walks)
+    index = store.open()
+    index.look_ahead()
+    store.put("e", session("e").user("needle e"))
+    monkeypatch.setattr(standing, "_LATEST", -1.0)
+    assert len(ask(index, "needle").hits) == 6
+    assert len(forks) == 1
+
+
+@FORKING
+def test_a_file_that_went_after_the_look(
+    store: Store, walks: list[str], forks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is opened before it is believed."""
+    monkeypatch.setattr(standing, "_SHARE", 100)
+    rested(store, filled(store), walks)
+    index = store.open()
+    index.look_ahead()
+    os.waitid(os.P_PID, forks[0], os.WEXITED | os.WNOWAIT)
+    path_of(store.root, "b").unlink()
+    assert len(ask(index, "needle").hits) == 4
+
+
+def test_where_no_look_ahead_is_made(
+    store: Store, walks: list[str], forks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a bound, for few files, without an index, where settings cannot be read."""
+    store.open().look_ahead()
+    bound = filled(store)
+    rested(store, bound, walks)
+    store.open(settings=BOUND).look_ahead()
+    store.open(settings={"piRetrospect": {"allowedProjects": 1}}).look_ahead()
+    monkeypatch.setattr(standing, "_MANY", 1000)
+    few = store.open()
+    few.look_ahead()
+    assert len(ask(few, "needle").hits) == 5
+    assert forks == []
+
+
 def moved_while(
     monkeypatch: pytest.MonkeyPatch, when: Callable[[str], bool], root: Path
 ) -> list[str]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sessionindex import SessionIndex
 from sessionindex.cli import opening
 from sessionindex.cli.render import (
     Style,
@@ -24,13 +23,18 @@ from sessionindex.cli.render import (
     who,
     width,
 )
-from sessionindex.contracts.search_sessions import Hit, SearchResult
+
+if TYPE_CHECKING:
+    from sessionindex import SessionIndex
+    from sessionindex.contracts.search_sessions import Hit, SearchResult
 
 
 def show(asked: dict[str, Any]) -> int:
     """Search and print; the exit status."""
     wanted = [_text(term) for term in (*asked["terms"], *asked["more"])]
     index = opening.opened(asked["root"], asked["layout"], asked["index_dir"])
+    if not asked["brute"]:
+        index.look_ahead()
     opening.refresh_when_needed(index)
     params = _params(wanted, asked)
     if asked["as_json"]:

@@ -12,10 +12,12 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sessionindex.contracts.search_sessions import Hit
 from sessionindex.timestamps import instant_ms
+
+if TYPE_CHECKING:
+    from sessionindex.contracts.search_sessions import Hit
 
 _PICTURES: Final = {code: 0x2400 + code for code in range(0x20)}
 _PICTURES[0x7F] = 0x2421
