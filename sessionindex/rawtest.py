@@ -163,7 +163,8 @@ class RawTest:
         if self._scouts is None:
             yield from self._each_line(block, size)
             return
-        scouts: tuple[Part | _Escapes, ...] = (*self._scouts, self._escapes)
+        escapes = _Ascending(self._escapes, block, size)
+        scouts: tuple[Part | _Ascending, ...] = (*self._scouts, escapes)
         nearest = [scout.find(block, 0, size) for scout in scouts]
         start = 0
         while True:
@@ -211,6 +212,7 @@ class RawTest:
 
 
 _USUAL: Final = rb"(?:1[0-9a-f]|0[0-7bef])"
+_ASCII: Final = rb"(?!" + _USUAL + rb"|[89a-fA-F])"
 _MOST: Final = (b"\\u001b", b"\\u0001")
 
 
@@ -229,18 +231,19 @@ class _Escapes:
         if said.isascii() and not case_sensitive:
             self._slash = "/" in said
             if "i" in said or "k" in said:
-                self._odd = rb"\\u(?:00(?!" + _USUAL + rb")|0130|212)"
+                self._odd = rb"\\u(?:00" + _ASCII + rb"|0130|212)"
             else:
-                self._begin, self._odd = b"\\u00", rb"\\u00(?!" + _USUAL + rb")"
+                self._begin, self._odd = b"\\u00", rb"\\u00" + _ASCII
 
     def are_none(self, block: bytes) -> bool:
         """Whether none is in a block: at a glance, where it has nothing like it."""
         size = len(block)
-        if not self._may_hold(block, 0, size) and not (self._slash and _find(block, b"\\/") >= 0):
+        if not self.may_hold(block, 0, size) and not (self._slash and _find(block, b"\\/") >= 0):
             return True
         return self.find(block, 0, size) < 0
 
-    def _may_hold(self, block: bytes, start: int, end: int) -> bool:
+    def may_hold(self, block: bytes, start: int, end: int) -> bool:
+        """Whether `odd` has to look: at a glance."""
         # Nearly all there are colour a terminal, and counting is what is fast.
         rest = _count(block, self._begin, start, end)
         for most in _MOST:
@@ -251,20 +254,50 @@ class _Escapes:
 
     def find(self, block: bytes, start: int, end: int) -> int:
         """The first place of one from `start` on, or -1."""
-        slash = -1
-        if self._slash:
-            slash = _find(block, b"\\/", start, end)
-            while slash > 0 and _is_escaped(block, slash):
-                slash = _find(block, b"\\/", slash + 2, end)
-        if not self._may_hold(block, start, end):
-            return slash
+        odd = self.odd(block, start, end) if self.may_hold(block, start, end) else -1
+        return _first(self.slash(block, start, end), odd)
+
+    def slash(self, block: bytes, start: int, end: int) -> int:
+        """The first slash that is escaped, or -1; also where none counts."""
+        if not self._slash:
+            return -1
+        slash = _find(block, b"\\/", start, end)
+        while slash > 0 and _is_escaped(block, slash):
+            slash = _find(block, b"\\/", slash + 2, end)
+        return slash
+
+    def odd(self, block: bytes, start: int, end: int) -> int:
+        """The first character that is escaped and counts, or -1."""
         odd = re.compile(self._odd)
         found = odd.search(block, start, end)
         while found is not None and _is_escaped(block, found.start()):
             found = odd.search(block, found.end(), end)
-        if found is None:
-            return slash
-        return found.start() if slash < 0 else min(slash, found.start())
+        return -1 if found is None else found.start()
+
+
+class _Ascending:
+    """The escapes of one block, for places that only ascend: no byte is looked at again.
+
+    Where every line has one, as another writer's JSON may, all lines after it would be else.
+    """
+
+    def __init__(self, escapes: _Escapes, block: bytes, end: int) -> None:
+        self._escapes = escapes
+        self._slash = escapes.slash(block, 0, end)
+        self._odd = escapes.odd(block, 0, end) if escapes.may_hold(block, 0, end) else -1
+
+    def find(self, block: bytes, start: int, end: int) -> int:
+        """The first place of one from `start` on, or -1."""
+        if 0 <= self._slash < start:
+            self._slash = self._escapes.slash(block, start, end)
+        if 0 <= self._odd < start:
+            self._odd = self._escapes.odd(block, start, end)
+        return _first(self._slash, self._odd)
+
+
+def _first(one: int, other: int) -> int:
+    """The lower of two places, of which -1 is none."""
+    return max(one, other) if one < 0 or other < 0 else min(one, other)
 
 
 def _is_escaped(block: bytes, place: int) -> bool:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionindex import entry as entries
+from sessionindex import rawtest
 from sessionindex.match import matcher
 from sessionindex.model import DEFAULT_KINDS, KINDS, Entry, Kind, Line
 from sessionindex.rawtest import RawTest
@@ -424,6 +425,14 @@ def test_one_term_or_every_term() -> None:
         ("decoded", "x\nŽ\nx\n".encode(), ["ž"], [(2, 4)]),
         ("decoded beside plain", "one\nŽ\nx\n".encode(), ["ž", "one"], [(0, 3), (4, 6)]),
         ("escapes", b'x\n"\\u00"\nx\n"\\/"', ["one/"], [(2, 8), (11, 15)]),
+        ("no escape of what is not ASCII", b'"\\u00e9"\n"\\u0065"', ["one"], [(9, 17)]),
+        ("each of them where case counts", b'"\\u00e9"\nx', ["é"], [(0, 8)]),
+        (
+            "of both kinds",
+            b'"\\u0041"\nx\n"\\/"\n"\\u0041\\/"',
+            ["a/"],
+            [(0, 8), (11, 15), (16, 26)],
+        ),
         ("a term that says nothing", b"x\n\ny", ["\ufffd"], [(0, 1), (2, 2), (3, 4)]),
     ],
 )
@@ -431,6 +440,39 @@ def test_lines(rule: str, block: bytes, terms: list[str], found: list[tuple[int,
     """The possible lines of a block, by start and end."""
     test = RawTest(terms, case_sensitive=False, kinds=("text",))
     assert list(test.lines(block, len(block))) == found, rule
+
+
+@pytest.mark.parametrize("escape", ["\\u0041", "\\/"])
+def test_escapes_in_every_line_are_looked_for_once(
+    escape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is looked at grows with the block, not with its square."""
+    looked = 0
+
+    def find(block: bytes, data: bytes, *bounds: int) -> int:
+        nonlocal looked
+        start, end = bounds or (0, len(block))
+        place = block.find(data, start, end)
+        looked += (end if place < 0 else place) - start
+        return place
+
+    def count(block: bytes, data: bytes, start: int, end: int) -> int:
+        nonlocal looked
+        looked += end - start
+        return block.count(data, start, end)
+
+    monkeypatch.setattr(rawtest, "_find", find)
+    monkeypatch.setattr(rawtest, "_count", count)
+
+    def work(lines: int) -> int:
+        nonlocal looked
+        looked = 0
+        block = (user("X").replace(b"X", escape.encode()) + b"\n") * lines
+        test = RawTest(["a/b"], case_sensitive=False, kinds=("text",))
+        assert len(list(test.lines(block, len(block)))) == lines
+        return looked
+
+    assert work(800) < 5 * work(200)
 
 
 def test_a_test_that_rejects_nothing_is_left_out_but_now_and_then() -> None:
