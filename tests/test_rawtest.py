@@ -475,6 +475,23 @@ def test_escapes_in_every_line_are_looked_for_once(
     assert work(800) < 5 * work(200)
 
 
+def test_a_long_term_is_looked_for_by_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each caseless search begins with work for every byte of what it looks for."""
+    longest = 0
+    search = rawtest._find_caseless
+
+    def noted(block: bytes, data: bytes, *bounds: int) -> int:
+        nonlocal longest
+        longest = max(longest, len(data))
+        return search(block, data, *bounds)
+
+    monkeypatch.setattr(rawtest, "_find_caseless", noted)
+    term = "the quick brown fox " * 1_000 + "Xylophone" + " jumps over it" * 1_000
+    assert possible(user(f"so {term.upper()}."), term)
+    assert not possible(user(f"so {term.replace('Xyl', 'Xyi')}."), term)
+    assert 0 < longest < 50
+
+
 def test_a_test_that_rejects_nothing_is_left_out_but_now_and_then() -> None:
     """And is back where it rejects again."""
     test = RawTest(["needle"], case_sensitive=False, kinds=("text",))
