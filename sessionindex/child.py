@@ -28,11 +28,12 @@ _BLOCK: Final = 1 << 20
 
 def is_worth_it() -> bool:
     """Whether a child could work beside this process, and may be made."""
-    return (
-        sys.platform == "linux"  # elsewhere what is loaded may not survive a fork
-        and len(os.listdir("/proc/self/task")) == 1
-        and len(os.sched_getaffinity(0)) > 1
-    )
+    if sys.platform != "linux":  # elsewhere what is loaded may not survive a fork
+        return False
+    try:
+        return len(os.listdir("/proc/self/task")) == 1 and len(os.sched_getaffinity(0)) > 1
+    except OSError:  # no /proc
+        return False
 
 
 class Child(Generic[_T]):

@@ -124,6 +124,16 @@ def test_when_it_is_worth_it() -> None:
     assert (done.stdout, done.stderr) == ("True\nFalse\n", "")
 
 
+def test_not_where_threads_cannot_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def listdir(path: str) -> NoReturn:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    worth = child.is_worth_it()
+    monkeypatch.undo()  # what counts open files needs it
+    assert not worth
+
+
 def test_not_on_one_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
     assert not child.is_worth_it()
