@@ -25,8 +25,12 @@ from sessionindex.model import Entry, Kind
 
 _LEAST: Final = 64
 _SHARE: Final = 16
-_PLAIN: Final = re.compile('[^"\\\\\x00-\x1f\ud800-\udfff]{7,}')
-_UNESCAPED: Final = re.compile('[^"\\\\]{12,}')
+_SHOWN: Final = '[^"\\\\\x00-\x1f\ud800-\udfff]'
+"""A character that JSON shows as it is."""
+_INSIDE: Final = re.compile(f"(?<={_SHOWN}{_SHOWN}){_SHOWN}{{3,}}(?={_SHOWN}{_SHOWN})")
+"""What is not at the ends of a run of them."""
+_GAP: Final = "\x7f\x7f"
+"""What stands for it, and is shown as it is too."""
 
 
 def narrowing(entry: Entry, kind: Kind, told: str = "") -> list[str]:
@@ -48,13 +52,8 @@ def narrowing(entry: Entry, kind: Kind, told: str = "") -> list[str]:
     texts = ["\n".join(blocks)]
     if decoded:
         # Of what stands between escaped characters the ends are enough.
-        texts.append(_PLAIN.sub(_ends, "\n".join((texts[0][-2:], *decoded))))
+        texts.append(_INSIDE.sub(_GAP, "\n".join((texts[0][-2:], *decoded))))
     return texts + apart
-
-
-def _ends(found: re.Match[str]) -> str:
-    plain = found[0]
-    return f"{plain[:2]}\0\0{plain[-2:]}"
 
 
 class _Plain(str):
@@ -76,7 +75,7 @@ def _shortened(value: Any, told: str) -> tuple[Any, list[str]]:
         for member in item.values() if isinstance(item, dict) else item:
             if isinstance(member, str):
                 if len(member) >= least and member in told:
-                    ends = f"{member[:2]}\0\0{member[-2:]}"
+                    ends = f"{member[:2]}\0\0{member[-2:]}"  # which JSON escapes: it is decoded
                     cut[member] = ends if entries.is_escaped(member) else _Plain(ends)
             elif isinstance(member, dict | list):
                 todo.append(member)
@@ -105,10 +104,4 @@ def _replaced(value: Any, cut: dict[str, str], least: int) -> Any:
 
 def _escapes(text: str) -> str:
     """A string as JSON, of whose plain runs only what touches an escape is left."""
-    return _UNESCAPED.sub(_around, jsonline.compact(text))
-
-
-def _around(found: re.Match[str]) -> str:
-    plain = found[0]
-    # Six of the characters may belong to the escape before: \u001b.
-    return f"{plain[:7]}\0\0{plain[-2:]}"
+    return jsonline.compact(_INSIDE.sub(_GAP, text))

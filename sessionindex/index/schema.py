@@ -40,7 +40,7 @@ from sessionindex.fold import GRAM, key
 from sessionindex.model import Kind
 
 _TANTIVY: Final = getattr(tantivy, "__version__", "unknown")
-FORMAT: Final = f"6 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
+FORMAT: Final = f"7 unicode-{unicodedata.unidata_version} tantivy-{_TANTIVY}"
 SHIFT: Final = 8_640_000_000_000_000
 MAX_TEXT: Final = 8_000_000
 NAME: Final = 64
